@@ -1,0 +1,141 @@
+//! Typed facts: what a machine observed, when, about which flow.
+//!
+//! Metrics, plots and reports are computed from facts alone. A fact is one flat row, so that recording
+//! is a copy and a run's facts become columns without interpretation.
+
+use crate::packet::FlowId;
+use crate::time::Time;
+
+/// One observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// What was observed.
+    pub kind: FactKind,
+    /// The flow it concerns.
+    pub flow: FlowId,
+    /// First sequence number, or block number; see [`FactKind::meaning`].
+    pub seq: u64,
+    /// Bytes.
+    pub length: u32,
+    /// First value of the kind.
+    pub a: u64,
+    /// Second value of the kind.
+    pub b: u64,
+}
+
+impl Fact {
+    /// A fact about `flow` with all other fields zero.
+    pub const fn new(kind: FactKind, flow: FlowId) -> Self {
+        Fact { kind, flow, seq: 0, length: 0, a: 0, b: 0 }
+    }
+
+    /// The same fact about `length` bytes from `seq`.
+    pub const fn about(mut self, seq: u64, length: u32) -> Self {
+        self.seq = seq;
+        self.length = length;
+        self
+    }
+
+    /// The same fact with its two values.
+    pub const fn values(mut self, a: u64, b: u64) -> Self {
+        self.a = a;
+        self.b = b;
+        self
+    }
+}
+
+/// A fact with its time and the machine that told it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FactRow {
+    /// When.
+    pub time: Time,
+    /// Index of the machine in its World.
+    pub machine: u16,
+    /// What.
+    pub fact: Fact,
+}
+
+macro_rules! fact_kinds {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// The kinds of facts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum FactKind {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl FactKind {
+            /// All kinds, in the order of their codes.
+            pub const ALL: &[FactKind] = &[$(FactKind::$variant,)+];
+
+            /// The name in results.
+            pub const fn name(self) -> &'static str {
+                match self { $(FactKind::$variant => $name,)+ }
+            }
+
+            /// Who tells it and what its fields mean.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(FactKind::$variant => concat!($($doc,)+).trim_ascii_start(),)+ }
+            }
+        }
+    };
+}
+
+fact_kinds! {
+    /// Sender: first transmission of `length` bytes from `seq`; `a` = transmission number (1), `b` = ACK number carried.
+    SegmentSent = "segment_sent",
+    /// Sender: retransmission of `length` bytes from `seq`; `a` = transmission number (2 or more), `b` = ACK number carried.
+    SegmentResent = "segment_resent",
+    /// Receiver: a segment arrived; `a` = next sequence number expected afterwards, `b` = 1 if it held no new byte.
+    SegmentReceived = "segment_received",
+    /// Receiver: an acknowledgement up to `seq` left; `a` = advertised window in bytes, `b` = SACK blocks.
+    AckSent = "ack_sent",
+    /// Sender: an acknowledgement up to `seq` arrived; `a` = oldest unacknowledged number before it, `b` = SACK blocks.
+    AckReceived = "ack_received",
+    /// Sender: the congestion window changed; `seq` = oldest unacknowledged number, `a` = window in bytes, `b` = send window in bytes (the smaller of it and the receiver's).
+    Cwnd = "cwnd",
+    /// Sender: the slow start threshold changed; `seq` = oldest unacknowledged number, `a` = threshold in bytes.
+    Ssthresh = "ssthresh",
+    /// Sender: a round trip was measured; `seq` = number acknowledged, `a` = sample in ns.
+    RttSample = "rtt_sample",
+    /// Sender: the smoothed round trip changed; `a` = SRTT in ns, `b` = RTTVAR in ns.
+    Srtt = "srtt",
+    /// Sender: the retransmission timeout changed; `a` = RTO in ns with back-off, `b` = number of doublings.
+    Rto = "rto",
+    /// Sender: the retransmission timer expired; `seq` = segment to resend, `a` = RTO in ns that passed, `b` = flight in bytes.
+    Timeout = "timeout",
+    /// Sender: the ACK after a timeout answered a transmission from before it, so the timeout was spurious; `seq` = number acknowledged. Known to the observer only.
+    SpuriousTimeout = "spurious_timeout",
+    /// Sender: a fast retransmit started; `seq` = segment resent, `a` = flight in bytes, `b` = duplicate ACKs counted.
+    FastRetransmit = "fast_retransmit",
+    /// Sender: the flow began; `a` = bytes to send.
+    FlowStarted = "flow_started",
+    /// Receiver: the last byte was delivered in order; `a` = bytes delivered.
+    FlowCompleted = "flow_completed",
+    /// Link, bearer: a packet of `length` bytes joined the queue; `a` = packets waiting with it, `b` = bytes waiting.
+    QueueLength = "queue_length",
+    /// Link, bearer: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted.
+    Drop = "drop",
+    /// Bearer: first transmission of block `seq` with `length` payload bytes ended; `a` = 1, `b` = 1 if in error.
+    BlockSent = "block_sent",
+    /// Bearer: a retransmission of block `seq` ended; `a` = transmission number, `b` = 1 if in error.
+    BlockResent = "block_resent",
+    /// Bearer: block `seq` arrived without error; `a` = transmissions it took.
+    BlockDelivered = "block_delivered",
+    /// Bearer: a packet left for the upper layer; `a` = ns since it entered the bearer.
+    PacketDelivered = "packet_delivered",
+}
+
+/// Why a packet was dropped; the value of [`FactKind::Drop`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue had no room.
+    QueueFull = 1,
+    /// The link lost it at random.
+    RandomLoss = 2,
+    /// The scenario's script said so.
+    Scripted = 3,
+    /// A block was given up after its last allowed transmission.
+    AttemptsExhausted = 4,
+}

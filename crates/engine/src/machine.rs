@@ -1,0 +1,93 @@
+//! The contract of a machine, and the outbox through which it answers.
+
+use crate::fact::{Fact, FactRow};
+use crate::packet::Packet;
+use crate::time::Time;
+
+/// A protocol machine: given the time and an input, it answers with packets and facts in the outbox.
+///
+/// It never reads a clock, sleeps, locks or prints. After every call the World asks for
+/// [`next_timeout`](Machine::next_timeout); a machine that wants to be woken keeps its own timers and
+/// reports the earliest.
+pub trait Machine {
+    /// A packet arrives at `port`.
+    fn on_packet(&mut self, now: Time, port: Port, packet: Packet, out: &mut Outbox);
+
+    /// The instant last given by `next_timeout` has come.
+    fn on_timeout(&mut self, now: Time, out: &mut Outbox);
+
+    /// When to call [`on_timeout`](Machine::on_timeout) next.
+    fn next_timeout(&self) -> Option<Time>;
+}
+
+/// One of a machine's doors, numbered by the machine itself; inputs and outputs count apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Port(pub u8);
+
+/// Where a machine puts its answers.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    pub(crate) machine: u16,
+    pub(crate) now: Time,
+    pub(crate) sends: Vec<Sent>,
+    pub(crate) finished: u32,
+    listening: bool,
+    facts: Vec<FactRow>,
+}
+
+/// A packet on its way from one machine to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub machine: u16,
+    pub port: Port,
+    pub packet: Packet,
+}
+
+impl Outbox {
+    /// An outbox that keeps facts if `listening`.
+    pub fn new(listening: bool) -> Self {
+        Outbox { listening, ..Outbox::default() }
+    }
+
+    /// Sends `packet` out of `port`, at this very instant.
+    #[inline]
+    pub fn send(&mut self, port: Port, packet: Packet) {
+        self.sends.push(Sent { machine: self.machine, port, packet });
+    }
+
+    /// Tells a fact; one predictable branch when nobody listens.
+    #[inline]
+    pub fn fact(&mut self, fact: Fact) {
+        if self.listening {
+            self.facts.push(FactRow { time: self.now, machine: self.machine, fact });
+        }
+    }
+
+    /// True when facts are kept, for callers whose facts are costly to make.
+    #[inline]
+    pub fn is_listening(&self) -> bool {
+        self.listening
+    }
+
+    /// Says that this machine's task is over, once per machine.
+    pub fn finished(&mut self) {
+        self.finished += 1;
+    }
+
+    /// Takes the packets sent so far; for callers that drive a machine without a World.
+    pub fn take_packets(&mut self) -> impl Iterator<Item = (Port, Packet)> + '_ {
+        self.sends.drain(..).map(|sent| (sent.port, sent.packet))
+    }
+
+    /// Takes the facts told so far.
+    pub fn take_facts(&mut self) -> Vec<FactRow> {
+        std::mem::take(&mut self.facts)
+    }
+
+    /// Names the machine and instant that the next facts and packets belong to.
+    #[inline]
+    pub fn begin(&mut self, machine: u16, now: Time) {
+        self.machine = machine;
+        self.now = now;
+    }
+}

@@ -1,0 +1,157 @@
+//! The packet that travels between machines: a small `Copy` value with the header fields that matter.
+
+use crate::time::Time;
+use crate::units::Size;
+
+/// A flow's number within a scenario, in the order of the scenario file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u16);
+
+impl FlowId {
+    /// Stands for no flow, in facts about no single one.
+    pub const NONE: FlowId = FlowId(u16::MAX);
+}
+
+/// Control bits of a transport header (RFC 9293 §3.1) as far as the models use them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Synchronize sequence numbers.
+    pub const SYN: Flags = Flags(1);
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(2);
+    /// The acknowledgement field is significant.
+    pub const ACK: Flags = Flags(4);
+    /// The timestamps option is present (RFC 7323 §3).
+    pub const TIMESTAMPS: Flags = Flags(8);
+    /// The first SACK block reports a duplicate (RFC 2883 §4).
+    pub const D_SACK: Flags = Flags(16);
+    /// The receiver supports SACK (RFC 2018 §2); only on SYN.
+    pub const SACK_PERMITTED: Flags = Flags(32);
+    /// No bit set.
+    pub const NONE: Flags = Flags(0);
+
+    /// These bits together with `other`'s.
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// True when every bit of `other` is set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// At most four SACK blocks (RFC 2018 §3), stored as distances from the acknowledgement number.
+///
+/// Thirty-two bits suffice because a window never exceeds 2^30 bytes (RFC 7323 §2.3); a D-SACK block lies
+/// below the acknowledgement, hence the sign.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    edges: [(i32, i32); SackBlocks::MOST],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// The most blocks that fit a TCP header without other options.
+    pub const MOST: usize = 4;
+
+    /// No blocks.
+    pub const NONE: SackBlocks = SackBlocks { edges: [(0, 0); Self::MOST], count: 0 };
+
+    /// Appends the block `[start, end)`; false when the list is full.
+    pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
+        if usize::from(self.count) == Self::MOST {
+            return false;
+        }
+        let distance = |edge: u64| edge.wrapping_sub(ack) as i64 as i32;
+        self.edges[usize::from(self.count)] = (distance(start), distance(end));
+        self.count += 1;
+        true
+    }
+
+    /// The blocks as sequence numbers, first reported first.
+    pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let edge = move |distance: i32| ack.wrapping_add(i64::from(distance) as u64);
+        self.edges[..usize::from(self.count)].iter().map(move |&(start, end)| (edge(start), edge(end)))
+    }
+
+    /// How many blocks there are.
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// True when there is no block.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// A packet on its way.
+///
+/// Sequence numbers count bytes from the flow's own SYN, which is 0, and do not wrap; a capture writes
+/// their low 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// First sequence number of the segment.
+    pub seq: u64,
+    /// Next sequence number expected, valid with [`Flags::ACK`].
+    pub ack: u64,
+    /// When the segment that this packet is, or answers, left its sender.
+    ///
+    /// The observer's mark: it tells a spurious timeout from a necessary one in results. No protocol reads it.
+    pub stamp: Time,
+    /// Receive window in bytes, after scaling (RFC 7323 §2).
+    pub window: u32,
+    /// Payload bytes.
+    pub payload: u32,
+    /// Timestamp value and echo reply in ticks, valid with [`Flags::TIMESTAMPS`].
+    pub timestamps: (u32, u32),
+    /// Selective acknowledgements.
+    pub sack: SackBlocks,
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// Header bytes of IP and transport with options.
+    pub header: u16,
+    /// Control bits.
+    pub flags: Flags,
+}
+
+impl Packet {
+    /// The size on the link: headers and payload.
+    pub const fn size(&self) -> Size {
+        Size::from_bytes(self.header as u64 + self.payload as u64)
+    }
+
+    /// The sequence number after this segment; SYN and FIN take one each (RFC 9293 §3.4).
+    pub const fn end(&self) -> u64 {
+        let control = self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64;
+        self.seq + self.payload as u64 + control
+    }
+
+    /// True when the packet takes sequence space, so that its loss must be repaired.
+    pub const fn occupies_sequence_space(&self) -> bool {
+        self.end() > self.seq
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sack_blocks_lie_on_both_sides_of_the_acknowledgement() {
+        let ack = 1 << 40;
+        let mut blocks = SackBlocks::NONE;
+        assert!(blocks.push(ack, ack - 1000, ack - 500));
+        assert!(blocks.push(ack, ack + 500, ack + 1500));
+        let seen: Vec<_> = blocks.iter(ack).collect();
+        assert_eq!(seen, [(ack - 1000, ack - 500), (ack + 500, ack + 1500)]);
+    }
+
+    #[test]
+    fn a_packet_stays_within_two_cache_lines() {
+        assert!(size_of::<Packet>() <= 96, "{}", size_of::<Packet>());
+    }
+}

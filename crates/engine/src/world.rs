@@ -1,0 +1,349 @@
+//! The World: machines, their wiring and one calendar, behind four doors.
+//!
+//! [`next_timeout`](World::next_timeout) and [`advance_to`](World::advance_to) move time,
+//! [`inject`](World::inject) and [`take_egress`](World::take_egress) exchange packets with the outside. A
+//! late call changes nothing: every due instant is replayed in its own order with its own stamp.
+
+use std::fmt;
+
+use crate::calendar::Calendar;
+use crate::fact::FactRow;
+use crate::machine::{Machine, Outbox, Port};
+use crate::packet::Packet;
+use crate::time::Time;
+
+/// Events at one instant after which a run counts as stalled; far above any real burst.
+const MOST_EVENTS_AT_ONCE: u64 = 1_000_000;
+
+/// How many of the last events before that are looked at for the machines to blame.
+const SUSPECTS: u64 = 256;
+
+/// A machine's number within its World.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MachineId(u16);
+
+/// Where the packets of one output port go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Into a machine's input port.
+    To(MachineId, Port),
+    /// Into the machine that the table names for the packet's flow, by flow number.
+    ByFlow(Vec<(MachineId, Port)>),
+    /// Out of the World, through the numbered exit.
+    Exit(u16),
+}
+
+/// A packet seen at one of the points where packets are captured.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured {
+    /// When it passed.
+    pub time: Time,
+    /// The point, as numbered by [`World::capture_at`].
+    pub point: u16,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// Time stands still: machines keep waking each other at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// The instant.
+    pub time: Time,
+    /// The machines that ran last, each once.
+    pub machines: Vec<String>,
+}
+
+impl fmt::Display for Stalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "time stands still at {}: {MOST_EVENTS_AT_ONCE} events without progress, among {}",
+            self.time,
+            self.machines.join(", ")
+        )
+    }
+}
+
+impl std::error::Error for Stalled {}
+
+/// Machines wired together, and the time.
+pub struct World<M> {
+    now: Time,
+    machines: Vec<Node<M>>,
+    calendar: Calendar,
+    outbox: Outbox,
+    entries: Vec<(MachineId, Port)>,
+    egress: Vec<(Time, u16, Packet)>,
+    captured: Option<Vec<Captured>>,
+    events: u64,
+    events_at_now: u64,
+    suspects: Vec<u16>,
+}
+
+struct Node<M> {
+    machine: M,
+    name: String,
+    routes: Vec<Route>,
+    capture_point: Option<u16>,
+}
+
+impl<M: Machine> World<M> {
+    /// An empty World at time zero that records facts if `listening` and packets if `capturing`.
+    pub fn new(listening: bool, capturing: bool) -> Self {
+        World {
+            now: Time::ZERO,
+            machines: Vec::new(),
+            calendar: Calendar::default(),
+            outbox: Outbox::new(listening),
+            entries: Vec::new(),
+            egress: Vec::new(),
+            captured: capturing.then(Vec::new),
+            events: 0,
+            events_at_now: 0,
+            suspects: Vec::new(),
+        }
+    }
+
+    /// Adds a machine; its name appears in facts and errors.
+    pub fn add(&mut self, name: impl Into<String>, machine: M) -> MachineId {
+        let id = MachineId(u16::try_from(self.machines.len()).expect("a scenario is limited to 65536 machines"));
+        self.calendar.add_machine();
+        self.calendar.set(self.machines.len(), machine.next_timeout());
+        self.machines.push(Node { machine, name: name.into(), routes: Vec::new(), capture_point: None });
+        id
+    }
+
+    /// Connects the machine's next output port: the first call wires port 0, the second port 1, and so on.
+    pub fn connect(&mut self, from: MachineId, route: Route) {
+        self.machines[usize::from(from.0)].routes.push(route);
+    }
+
+    /// Adds a door for [`inject`](World::inject) and returns its number.
+    pub fn add_entry(&mut self, to: MachineId, port: Port) -> u16 {
+        self.entries.push((to, port));
+        (self.entries.len() - 1) as u16
+    }
+
+    /// Captures all packets that enter or leave `machine` as seen at `point`.
+    pub fn capture_at(&mut self, machine: MachineId, point: u16) {
+        self.machines[usize::from(machine.0)].capture_point = Some(point);
+    }
+
+    /// The instant of the last event.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events handled: packets delivered to machines and timeouts.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// How many machines have said that their task is over.
+    pub fn finished(&self) -> u32 {
+        self.outbox.finished
+    }
+
+    /// The machines with their names, in the order they were added.
+    pub fn machines(&self) -> impl Iterator<Item = (&str, &M)> {
+        self.machines.iter().map(|node| (node.name.as_str(), &node.machine))
+    }
+
+    /// Takes the facts recorded so far.
+    pub fn take_facts(&mut self) -> Vec<FactRow> {
+        self.outbox.take_facts()
+    }
+
+    /// Takes the packets captured so far.
+    pub fn take_captured(&mut self) -> Vec<Captured> {
+        self.captured.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// When something happens next without input from outside.
+    #[inline]
+    pub fn next_timeout(&mut self) -> Option<Time> {
+        self.calendar.next()
+    }
+
+    /// Runs every event up to and including `t`.
+    #[inline]
+    pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
+        while let Some((due, machine)) = self.calendar.pop(t) {
+            self.move_clock(due, machine as u16)?;
+            self.outbox.begin(machine as u16, due);
+            self.machines[machine].machine.on_timeout(due, &mut self.outbox);
+            self.calendar.set(machine, self.machines[machine].machine.next_timeout());
+            self.deliver()?;
+        }
+        self.now = self.now.max(t);
+        Ok(())
+    }
+
+    /// Puts a packet in through a numbered entry, now.
+    pub fn inject(&mut self, entry: u16, packet: Packet) -> Result<(), Stalled> {
+        let (machine, port) = self.entries[usize::from(entry)];
+        self.hand_over(machine, port, packet)?;
+        self.deliver()
+    }
+
+    /// Takes the packets that left through exits: when, which exit, what.
+    pub fn take_egress(&mut self) -> impl Iterator<Item = (Time, u16, Packet)> + '_ {
+        self.egress.drain(..)
+    }
+
+    /// Carries packets from machine to machine until none is under way at this instant.
+    #[inline]
+    fn deliver(&mut self) -> Result<(), Stalled> {
+        let mut next = 0;
+        while next < self.outbox.sends.len() {
+            let sent = self.outbox.sends[next];
+            next += 1;
+            let from = &self.machines[usize::from(sent.machine)];
+            if let Some(captured) = &mut self.captured
+                && let Some(point) = from.capture_point
+            {
+                captured.push(Captured { time: self.now, point, packet: sent.packet });
+            }
+            let (to, port) = match &from.routes[usize::from(sent.port.0)] {
+                Route::To(to, port) => (*to, *port),
+                Route::ByFlow(table) => table[usize::from(sent.packet.flow.0)],
+                Route::Exit(exit) => {
+                    self.egress.push((self.now, *exit, sent.packet));
+                    continue;
+                }
+            };
+            self.hand_over(to, port, sent.packet)?;
+        }
+        self.outbox.sends.clear();
+        Ok(())
+    }
+
+    #[inline]
+    fn hand_over(&mut self, to: MachineId, port: Port, packet: Packet) -> Result<(), Stalled> {
+        self.move_clock(self.now, to.0)?;
+        let index = usize::from(to.0);
+        let node = &mut self.machines[index];
+        if let Some(captured) = &mut self.captured
+            && let Some(point) = node.capture_point
+        {
+            captured.push(Captured { time: self.now, point, packet });
+        }
+        self.outbox.begin(to.0, self.now);
+        node.machine.on_packet(self.now, port, packet, &mut self.outbox);
+        self.calendar.set(index, node.machine.next_timeout());
+        Ok(())
+    }
+
+    /// Counts an event of `machine` and notices when the clock stops.
+    #[inline]
+    fn move_clock(&mut self, to: Time, machine: u16) -> Result<(), Stalled> {
+        self.events += 1;
+        if to > self.now {
+            self.now = to;
+            self.events_at_now = 0;
+            return Ok(());
+        }
+        self.events_at_now += 1;
+        if self.events_at_now + SUSPECTS > MOST_EVENTS_AT_ONCE { self.suspect(machine) } else { Ok(()) }
+    }
+
+    /// Remembers who runs while the clock stands still, and gives up at the limit.
+    #[cold]
+    fn suspect(&mut self, machine: u16) -> Result<(), Stalled> {
+        if self.events_at_now + SUSPECTS == MOST_EVENTS_AT_ONCE + 1 {
+            self.suspects.clear();
+        }
+        if !self.suspects.contains(&machine) {
+            self.suspects.push(machine);
+        }
+        if self.events_at_now <= MOST_EVENTS_AT_ONCE {
+            return Ok(());
+        }
+        let name = |&machine: &u16| self.machines[usize::from(machine)].name.clone();
+        Err(Stalled { time: self.now, machines: self.suspects.iter().map(name).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Flags, FlowId, SackBlocks};
+    use crate::time::Span;
+
+    /// Sends every packet on after a fixed delay.
+    struct Delay {
+        delay: Span,
+        held: std::collections::VecDeque<(Time, Packet)>,
+    }
+
+    impl Delay {
+        fn of_millis(ms: u64) -> Self {
+            Delay { delay: Span::from_millis(ms), held: Default::default() }
+        }
+    }
+
+    impl Machine for Delay {
+        fn on_packet(&mut self, now: Time, _: Port, packet: Packet, _: &mut Outbox) {
+            self.held.push_back((now + self.delay, packet));
+        }
+
+        fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+            while self.held.front().is_some_and(|&(due, _)| due <= now) {
+                let (_, packet) = self.held.pop_front().unwrap();
+                out.send(Port(0), packet);
+            }
+        }
+
+        fn next_timeout(&self) -> Option<Time> {
+            self.held.front().map(|&(due, _)| due)
+        }
+    }
+
+    fn packet() -> Packet {
+        Packet {
+            seq: 1,
+            ack: 0,
+            stamp: Time::ZERO,
+            window: 0,
+            payload: 100,
+            timestamps: (0, 0),
+            sack: SackBlocks::NONE,
+            flow: FlowId(0),
+            header: 40,
+            flags: Flags::NONE,
+        }
+    }
+
+    #[test]
+    fn a_late_wake_up_replays_every_instant_with_its_own_stamp() {
+        let mut world = World::new(false, false);
+        let first = world.add("first", Delay::of_millis(3));
+        let second = world.add("second", Delay::of_millis(4));
+        world.connect(first, Route::To(second, Port(0)));
+        world.connect(second, Route::Exit(9));
+        let entry = world.add_entry(first, Port(0));
+        world.inject(entry, packet()).unwrap();
+        world.advance_to(Time::from_millis(1)).unwrap();
+        world.inject(entry, packet()).unwrap();
+        world.advance_to(Time::from_secs(1)).unwrap();
+        let left: Vec<_> = world.take_egress().map(|(time, exit, _)| (time, exit)).collect();
+        assert_eq!(left, [(Time::from_millis(7), 9), (Time::from_millis(8), 9)]);
+    }
+
+    #[test]
+    fn a_loop_without_delay_ends_with_the_names_of_its_machines() {
+        let mut world = World::new(false, false);
+        let ping = world.add("ping", Delay::of_millis(0));
+        let pong = world.add("pong", Delay::of_millis(0));
+        world.add("bystander", Delay::of_millis(0));
+        world.connect(ping, Route::To(pong, Port(0)));
+        world.connect(pong, Route::To(ping, Port(0)));
+        let entry = world.add_entry(ping, Port(0));
+        world.inject(entry, packet()).unwrap();
+        let stalled = world.advance_to(Time::from_secs(1)).unwrap_err();
+        let mut machines = stalled.machines.clone();
+        machines.sort();
+        assert_eq!(machines, ["ping", "pong"]);
+        assert!(stalled.to_string().contains("time stands still at 0.000000000 s"), "{stalled}");
+    }
+}

@@ -1,0 +1,186 @@
+//! A wired link: drop-tail queue, transmitter, delay line.
+//!
+//! With a constant rate the fate of a packet is known when it arrives, so that a packet costs one event:
+//! its arrival at the far end.
+
+use std::collections::VecDeque;
+
+use cellwind_engine::fact::{DropReason, Fact, FactKind};
+use cellwind_engine::machine::{Machine, Outbox, Port};
+use cellwind_engine::packet::Packet;
+use cellwind_engine::random::{IndependentErrors, Stream};
+use cellwind_engine::time::{Span, Time};
+use cellwind_engine::units::Rate;
+
+use crate::settings::{LinkSettings, QueueLimit};
+use crate::traffic::Traffic;
+
+/// One direction of a wired link; packets enter and leave at port 0.
+#[derive(Clone, Debug)]
+pub struct Link {
+    rate: Option<Rate>,
+    delay: Span,
+    limit: QueueLimit,
+    losses: IndependentErrors,
+    /// When the transmitter has sent everything it was given.
+    idle_at: Time,
+    under_way: VecDeque<UnderWay>,
+    /// How many at the front of `under_way` have left the queue.
+    started: usize,
+    waiting_bytes: u64,
+    traffic: Traffic,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    starts: Time,
+    arrives: Time,
+    lost: bool,
+    packet: Packet,
+}
+
+impl Link {
+    /// A link as `settings` describe it; `losses` drives its random loss.
+    pub fn new(settings: &LinkSettings, losses: Stream) -> Self {
+        Link {
+            rate: settings.rate,
+            delay: settings.delay,
+            limit: settings.queue,
+            losses: IndependentErrors::new(settings.loss, losses),
+            idle_at: Time::ZERO,
+            under_way: VecDeque::new(),
+            started: 0,
+            waiting_bytes: 0,
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// What went through.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// Checks that no packet was lost or made inside.
+    pub fn check(&self) -> Result<(), String> {
+        self.traffic.check(self.under_way.iter().map(|entry| &entry.packet))
+    }
+
+    /// Notes which packets the transmitter has begun since the last look.
+    fn leave_queue(&mut self, now: Time) {
+        while let Some(entry) = self.under_way.get(self.started)
+            && entry.starts <= now
+        {
+            self.waiting_bytes -= entry.packet.size().as_bytes();
+            self.started += 1;
+        }
+    }
+}
+
+impl Machine for Link {
+    fn on_packet(&mut self, now: Time, _: Port, packet: Packet, out: &mut Outbox) {
+        self.traffic.enter(&packet);
+        self.leave_queue(now);
+        let waiting = self.under_way.len() - self.started;
+        let size = packet.size();
+        let fact = |kind| Fact::new(kind, packet.flow).about(packet.seq, size.as_bytes() as u32);
+        if self.idle_at > now && !self.limit.admits(waiting, self.waiting_bytes, size) {
+            self.traffic.drop(&packet);
+            out.fact(fact(FactKind::Drop).values(DropReason::QueueFull as u64, 0));
+            return;
+        }
+        let starts = self.idle_at.max(now);
+        let transmission = self.rate.map_or(Span::ZERO, |rate| rate.time_for(size));
+        self.idle_at = starts + transmission;
+        let lost = self.losses.next();
+        self.waiting_bytes += size.as_bytes();
+        self.under_way.push_back(UnderWay { starts, arrives: self.idle_at + self.delay, lost, packet });
+        if out.is_listening() && starts > now {
+            out.fact(fact(FactKind::QueueLength).values(waiting as u64 + 1, self.waiting_bytes));
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        self.leave_queue(now);
+        while let Some(&UnderWay { arrives, lost, packet, .. }) = self.under_way.front()
+            && arrives <= now
+        {
+            self.under_way.pop_front();
+            self.started -= 1;
+            if lost {
+                self.traffic.drop(&packet);
+                let length = packet.size().as_bytes() as u32;
+                let drop = Fact::new(FactKind::Drop, packet.flow).about(packet.seq, length);
+                out.fact(drop.values(DropReason::RandomLoss as u64, 0));
+            } else {
+                self.traffic.deliver(&packet);
+                out.send(Port(0), packet);
+            }
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.under_way.front().map(|entry| entry.arrives)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::{packet, run};
+    use cellwind_engine::units::{Probability, Size};
+
+    fn link(settings: LinkSettings) -> Link {
+        Link::new(&settings, Stream::new(1, 0, "loss"))
+    }
+
+    fn settings() -> LinkSettings {
+        LinkSettings { rate: Some(Rate::from_kbps(384)), delay: Span::from_millis(135), ..Default::default() }
+    }
+
+    #[test]
+    fn packets_leave_one_transmission_time_apart() {
+        // 576 bytes at 384 kbit/s take 12 ms; two that arrive together wait for each other.
+        let mut link = link(settings());
+        let left = run(&mut link, &[(0, packet(1, 536)), (0, packet(537, 536)), (100, packet(1073, 536))]);
+        let times: Vec<u64> = left.iter().map(|&(time, _)| time.as_nanos() / 1_000_000).collect();
+        assert_eq!(times, [147, 159, 247]);
+    }
+
+    #[test]
+    fn the_queue_drops_the_tail_and_not_the_packet_in_transmission() {
+        let mut link = link(LinkSettings { queue: QueueLimit::Packets(1), ..settings() });
+        let burst: Vec<_> = (0..4).map(|n| (0, packet(1 + n * 536, 536))).collect();
+        let left = run(&mut link, &burst);
+        assert_eq!(left.len(), 2);
+        assert_eq!(link.traffic().packets_dropped, 2);
+        link.check().unwrap();
+    }
+
+    #[test]
+    fn a_queue_bounded_in_bytes_takes_what_fits() {
+        let mut link = link(LinkSettings { queue: QueueLimit::Bytes(Size::from_bytes(1200)), ..settings() });
+        let burst: Vec<_> = (0..5).map(|n| (0, packet(1 + n * 536, 536))).collect();
+        assert_eq!(run(&mut link, &burst).len(), 3); // one in transmission, 2 × 576 waiting
+    }
+
+    #[test]
+    fn without_a_rate_only_the_delay_counts() {
+        let mut link = link(LinkSettings { rate: None, queue: QueueLimit::Packets(1), ..settings() });
+        let burst: Vec<_> = (0..4).map(|n| (0, packet(1 + n * 536, 536))).collect();
+        let left = run(&mut link, &burst);
+        assert!(left.iter().all(|&(time, _)| time == Time::from_millis(135)));
+        assert_eq!(left.len(), 4);
+    }
+
+    #[test]
+    fn random_loss_is_counted_and_takes_transmission_time() {
+        let loss = Probability::new(0.3).unwrap();
+        let mut link = link(LinkSettings { loss, ..settings() });
+        let packets: Vec<_> = (0..1000).map(|n| (n * 20, packet(1 + n * 536, 536))).collect();
+        let left = run(&mut link, &packets);
+        let dropped = link.traffic().packets_dropped;
+        assert_eq!(left.len() as u64 + dropped, 1000);
+        assert!((225..375).contains(&dropped), "{dropped}"); // 300 with deviation 14.5, five of them
+        link.check().unwrap();
+    }
+}

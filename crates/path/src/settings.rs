@@ -1,0 +1,78 @@
+//! Settings of the wired parts of a path.
+
+use cellwind_engine::time::Span;
+use cellwind_engine::units::{Probability, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One direction of a wired link: a queue, a transmitter and a delay line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkSettings {
+    /// Transmission rate; absent means that packets take no time to send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Probability that a packet is lost after it was sent, independently of others.
+    pub loss: Probability,
+    /// Bound of the drop-tail queue in front of the transmitter.
+    pub queue: QueueLimit,
+    /// Scripted faults on this direction, for exact tests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
+}
+
+/// Bound of a drop-tail queue; the packet being transmitted does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// Never full.
+    #[default]
+    Unlimited,
+    /// So many waiting packets.
+    Packets(u32),
+    /// So many waiting bytes.
+    Bytes(Size),
+}
+
+impl QueueLimit {
+    /// Whether a packet of `size` may join `packets` waiting packets of `bytes` bytes.
+    pub fn admits(self, packets: usize, bytes: u64, size: Size) -> bool {
+        match self {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(most) => packets < most as usize,
+            QueueLimit::Bytes(most) => bytes + size.as_bytes() <= most.as_bytes(),
+        }
+    }
+}
+
+/// A scripted fault: exactly one of `drop_data`, `drop_ack`, `drop_segment` and `delay_segment`.
+///
+/// Packets are counted from 1 per flow, in the order they reach the link: data packets for `drop_data`,
+/// packets without data for `drop_ack` (SYN and FIN count for neither). A segment's number is its place
+/// among the flow's first transmissions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fault {
+    /// Drops the k-th data packet, whatever it carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_data: Option<u64>,
+    /// Drops the k-th pure ACK.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_ack: Option<u64>,
+    /// Drops one transmission of this segment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_segment: Option<u64>,
+    /// Delays one transmission of this segment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_segment: Option<u64>,
+    /// Which transmission of the segment is meant, 1 for the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transmission: Option<u32>,
+    /// How long `delay_segment` holds the packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Span>,
+    /// Whether later packets may overtake the delayed one; otherwise they wait behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overtaking: Option<bool>,
+}

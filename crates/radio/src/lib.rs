@@ -1,0 +1,7 @@
+//! Radio bearers. Every bearer carries packets in one direction, from its port 0 to its port 0.
+//!
+//! [`block_arq`] is the acknowledged-mode RLC of TS 25.322 reduced to its effect on packets, after Lundsten.
+
+pub mod block_arq;
+pub mod settings;
+mod text;

@@ -1,0 +1,78 @@
+//! How scenario files write the settings of this crate.
+
+use std::fmt;
+
+use cellwind_engine::impl_text;
+use cellwind_engine::text::{Reason, Text};
+use cellwind_engine::units::Size;
+use schemars::{Schema, json_schema};
+
+use crate::settings::{Attempts, PduSize};
+
+impl Text for PduSize {
+    const EXPECTED: &'static str = r#"a size such as "40 B", or "one per TTI""#;
+    const PATTERN: &'static str = r"^(one per TTI|\d+(\.\d+)? *([kMG]|[KMG]i)?B)$";
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        if text.eq_ignore_ascii_case("one per tti") {
+            return Ok(PduSize::OnePerTti);
+        }
+        match Size::parse(text)? {
+            Size::ZERO => Err(Reason::Zero),
+            size => Ok(PduSize::Bytes(size)),
+        }
+    }
+}
+
+impl fmt::Display for PduSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PduSize::OnePerTti => f.write_str("one per TTI"),
+            PduSize::Bytes(size) => size.fmt(f),
+        }
+    }
+}
+
+impl Text for Attempts {
+    const EXPECTED: &'static str = r#"a number of at least 1, or "unlimited""#;
+    const PATTERN: &'static str = "^unlimited$";
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        if text == "unlimited" { Ok(Attempts::Unlimited) } else { Err(Reason::NotANumber) }
+    }
+
+    fn from_number(number: f64) -> Result<Self, Reason> {
+        match number {
+            0.0 => Err(Reason::Zero),
+            _ if number < 0.0 => Err(Reason::Negative),
+            _ if number.fract() != 0.0 => Err(Reason::NotWhole("transmissions")),
+            _ if number > f64::from(u32::MAX) => Err(Reason::TooLarge("4294967295")),
+            _ => Ok(Attempts::AtMost(number as u32)),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "anyOf": [{ "const": "unlimited" }, { "type": "integer", "minimum": 1 }] })
+    }
+}
+
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attempts::Unlimited => f.write_str("unlimited"),
+            Attempts::AtMost(most) => most.fmt(f),
+        }
+    }
+}
+
+impl serde::Serialize for Attempts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Attempts::Unlimited => serializer.serialize_str("unlimited"),
+            Attempts::AtMost(most) => serializer.serialize_u32(*most),
+        }
+    }
+}
+
+impl_text!(PduSize);
+impl_text!(no_serialize Attempts);

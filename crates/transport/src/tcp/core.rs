@@ -1,0 +1,350 @@
+//! The reliable core of a TCP sender: sequence numbers, scoreboard, windows, transmission and timer.
+//!
+//! What every recovery shares. Sequence variables carry the names of RFC 9293 §3.3.1; the SYN is number 0
+//! and the first byte of data number 1.
+
+use cellwind_engine::fact::{Fact, FactKind};
+use cellwind_engine::machine::{Outbox, Port};
+use cellwind_engine::packet::{Flags, FlowId, Packet, SackBlocks};
+use cellwind_engine::time::{Span, Time};
+
+use super::board::Board;
+use super::congestion::{Congestion, CongestionControl, Windows};
+use super::options;
+use super::rto::Rto;
+use super::settings::{InitialWindow, RttTiming, TcpSettings};
+
+/// Counts of a sender's work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Segments with data sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments with data sent again.
+    pub segments_retransmitted: u64,
+    /// Expiries of the retransmission timer while data was outstanding.
+    pub timeouts: u64,
+    /// Fast retransmits begun.
+    pub fast_retransmits: u64,
+    /// Timeouts whose next acknowledgement answered an earlier transmission.
+    pub spurious_timeouts: u64,
+    /// Round-trip samples taken.
+    pub rtt_samples: u64,
+    /// Sum of the samples.
+    pub rtt_sum: Span,
+}
+
+/// State shared by sender and recovery.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    pub flow: FlowId,
+    /// Payload of a full segment (SMSS, RFC 5681 §2).
+    pub mss: u64,
+    header: u16,
+    timestamps: Option<Span>,
+    ts_recent: u32,
+    pub dup_thresh: u32,
+    limited_transmit: bool,
+    restart_on_fast_retransmit: bool,
+    timing: RttTiming,
+    initial_window: InitialWindow,
+
+    pub snd_una: u64,
+    pub snd_nxt: u64,
+    /// The highest sequence number sent, plus one; SND.NXT falls behind it after a timeout.
+    pub snd_max: u64,
+    /// SND.WND in bytes.
+    pub snd_wnd: u64,
+    /// Sequence number after the last byte that the application wrote.
+    pub written: u64,
+    /// The application has nothing more to write.
+    pub closed: bool,
+
+    pub board: Board,
+    pub windows: Windows,
+    congestion: Congestion,
+    pub duplicate_acks: u32,
+    /// Bytes sent by Limited Transmit since the last new ACK.
+    limited_bytes: u64,
+
+    pub rto: Rto,
+    /// When the retransmission timer expires.
+    pub timer: Option<Time>,
+    /// The one segment being timed when timing is per window: its end and when it was sent.
+    timed: Option<(u64, Time)>,
+    pub counters: Counters,
+}
+
+impl Core {
+    pub fn new(settings: &TcpSettings, flow: FlowId) -> Self {
+        let mss = options::payload(settings);
+        let ssthresh = settings.initial_ssthresh.map_or(u64::MAX, |window| window.bytes(mss));
+        Core {
+            flow,
+            mss,
+            header: (settings.header.as_bytes() + options::on_segment(settings)) as u16,
+            timestamps: settings.timestamps.then_some(settings.timestamp_clock),
+            ts_recent: 0,
+            dup_thresh: settings.dup_thresh,
+            limited_transmit: settings.limited_transmit,
+            restart_on_fast_retransmit: settings.rto.restart_on_fast_retransmit,
+            timing: settings.rto.timing,
+            initial_window: settings.initial_window,
+            snd_una: 0,
+            snd_nxt: 0,
+            snd_max: 0,
+            snd_wnd: 0,
+            written: 1,
+            closed: false,
+            board: Board::default(),
+            windows: Windows { cwnd: mss, ssthresh },
+            congestion: Congestion::new(&settings.congestion),
+            duplicate_acks: 0,
+            limited_bytes: 0,
+            rto: Rto::new(&settings.rto),
+            timer: None,
+            timed: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// FlightSize (RFC 5681 §2): what was sent since SND.UNA, as far as SND.NXT has come again.
+    pub fn flight(&self) -> u64 {
+        self.snd_nxt - self.snd_una
+    }
+
+    /// Sets the initial congestion window; one segment when the SYN was lost (RFC 5681 §3.1).
+    pub fn set_initial_window(&mut self, syn_was_lost: bool) {
+        let mss = self.mss;
+        self.windows.cwnd = match self.initial_window {
+            _ if syn_was_lost => mss,
+            InitialWindow::Segments(segments) => u64::from(segments.0) * mss,
+            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+            InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14600)),
+        };
+    }
+
+    /// Lets the congestion window grow for `acked` bytes.
+    pub fn grow(&mut self, acked: u64) {
+        self.congestion.on_ack(&mut self.windows, acked, self.mss);
+    }
+
+    /// Lowers the threshold for a loss found now.
+    pub fn lower_ssthresh(&mut self) {
+        // RFC 5681 §3.2 (2): data sent by Limited Transmit does not count. What lies above SND.NXT after a
+        // timeout is no longer in the network and does not count either.
+        let flight = self.flight().saturating_sub(self.limited_bytes);
+        self.windows.ssthresh = self.congestion.ssthresh_after_loss(&self.windows, flight, self.mss);
+    }
+
+    /// Counts a fast retransmit at SND.UNA and lowers the threshold (RFC 5681 §3.2 (2)).
+    pub fn begin_fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
+        self.counters.fast_retransmits += 1;
+        let fact = self.fact(FactKind::FastRetransmit);
+        out.fact(fact.values(self.snd_max - self.snd_una, u64::from(self.duplicate_acks)));
+        self.lower_ssthresh();
+        if self.restart_on_fast_retransmit {
+            self.restart_timer(now);
+        }
+    }
+
+    /// The window of fast recovery: the threshold and the segments that duplicate ACKs say have left the
+    /// network (RFC 5681 §3.2 (3)).
+    pub fn inflate(&mut self) {
+        self.windows.cwnd = self.windows.ssthresh + u64::from(self.dup_thresh) * self.mss;
+    }
+
+    /// Sends one new segment beyond the window on an early duplicate ACK (RFC 3042 §2).
+    pub fn limited_transmit(&mut self, now: Time, out: &mut Outbox) {
+        let within = self.flight() < self.windows.cwnd + 2 * self.mss;
+        if self.limited_transmit && self.snd_nxt == self.snd_max && within && self.can_send_new() {
+            let before = self.snd_max;
+            self.send_new(now, out);
+            self.limited_bytes += self.snd_max - before;
+        }
+    }
+
+    /// Sends and resends from SND.NXT on as far as `window` and the receiver allow.
+    pub fn send_within(&mut self, window: u64, now: Time, out: &mut Outbox) {
+        let limit = self.snd_una.saturating_add(window.min(self.snd_wnd));
+        loop {
+            let resending = self.snd_nxt < self.snd_max;
+            let end = if resending {
+                let Some(&segment) = self.board.at(self.snd_nxt) else { return };
+                if segment.sacked {
+                    self.snd_nxt = segment.end;
+                    continue;
+                }
+                segment.end
+            } else {
+                match self.next_new() {
+                    Some(end) => end,
+                    None => return,
+                }
+            };
+            // A window below one segment still lets one go when nothing else is under way.
+            if end > limit && !(self.flight() == 0 && limit > self.snd_una) {
+                return;
+            }
+            if resending {
+                self.resend(self.snd_nxt, now, out);
+                self.snd_nxt = end;
+            } else {
+                self.send_new(now, out);
+            }
+        }
+    }
+
+    /// Whether there is new data, or a FIN, that the receiver's window admits.
+    pub fn can_send_new(&self) -> bool {
+        self.next_new().is_some_and(|end| end <= self.snd_una + self.snd_wnd)
+    }
+
+    /// Sends the next new segment.
+    pub fn send_new(&mut self, now: Time, out: &mut Outbox) {
+        let Some(end) = self.next_new() else { return };
+        let start = self.snd_max;
+        self.board.push(start, end, now);
+        self.snd_max = end;
+        self.snd_nxt = end;
+        if self.timing == RttTiming::PerWindow && self.timed.is_none() {
+            self.timed = Some((end, now));
+        }
+        self.transmit(start, end, 1, now, out);
+    }
+
+    /// Sends the segment at `start` again.
+    pub fn resend(&mut self, start: u64, now: Time, out: &mut Outbox) {
+        self.timed = None; // Karn (RFC 6298 §3), as BSD does: whatever was being timed is now in doubt
+        if let Some(segment) = self.board.resend(start, now) {
+            self.transmit(segment.start, segment.end, segment.transmissions, now, out);
+        }
+    }
+
+    /// Takes `ack`, which is above SND.UNA: moves the window and measures the round trip.
+    pub fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
+        let acknowledged = self.board.acknowledge(packet.ack);
+        let sample = if let Some(clock) = self.timestamps {
+            self.timestamp_sample(packet, clock, now)
+        } else if self.timing == RttTiming::PerWindow {
+            let timed = self.timed.filter(|&(end, _)| packet.ack >= end);
+            timed.map(|(_, sent)| {
+                self.timed = None;
+                now - sent
+            })
+        } else {
+            acknowledged.timed.map(|sent| now - sent)
+        };
+        self.snd_una = packet.ack;
+        self.snd_nxt = self.snd_nxt.max(self.snd_una);
+        self.duplicate_acks = 0;
+        self.limited_bytes = 0;
+        if let Some(sample) = sample {
+            self.take_sample(sample, out);
+        }
+    }
+
+    /// Feeds a round-trip sample to the timer.
+    pub fn take_sample(&mut self, sample: Span, out: &mut Outbox) {
+        let sample = self.rto.on_sample(sample);
+        self.counters.rtt_samples += 1;
+        self.counters.rtt_sum += sample;
+        if out.is_listening() {
+            out.fact(self.fact(FactKind::RttSample).values(sample.as_nanos(), 0));
+            let srtt = self.rto.srtt().unwrap_or_default();
+            out.fact(self.fact(FactKind::Srtt).values(srtt.as_nanos(), self.rto.rttvar().as_nanos()));
+        }
+    }
+
+    /// The round trip by the echoed timestamp (RFC 7323 §4.1).
+    pub fn timestamp_sample(&self, packet: &Packet, clock: Span, now: Time) -> Option<Span> {
+        let (_, echo) = packet.timestamps;
+        let present = packet.flags.has(Flags::TIMESTAMPS) && echo != 0;
+        present.then(|| clock * u64::from(ticks(now, clock).wrapping_sub(echo)))
+    }
+
+    /// The tick of the timestamp clock, when timestamps are on.
+    pub fn timestamp_clock(&self) -> Option<Span> {
+        self.timestamps
+    }
+
+    /// Remembers the peer's timestamp to echo.
+    pub fn note_timestamp(&mut self, packet: &Packet) {
+        if packet.flags.has(Flags::TIMESTAMPS) {
+            self.ts_recent = packet.timestamps.0;
+        }
+    }
+
+    /// Restarts the timer, or stops it when nothing is outstanding (RFC 6298 §5.2, §5.3).
+    pub fn restart_timer(&mut self, now: Time) {
+        self.timer = (self.snd_una < self.snd_max).then(|| now + self.rto.current());
+    }
+
+    /// Bytes before SND.NXT that the receiver is known to hold, while SND.NXT catches up after a timeout.
+    pub fn sacked_before_next(&self) -> u64 {
+        if self.snd_nxt < self.snd_max { self.board.sacked_below(self.snd_nxt) } else { 0 }
+    }
+
+    /// Checks una ≤ nxt ≤ max and the scoreboard against them.
+    pub fn check(&self) -> Result<(), String> {
+        if !(self.snd_una <= self.snd_nxt && self.snd_nxt <= self.snd_max) {
+            return Err(format!("una {} nxt {} max {}", self.snd_una, self.snd_nxt, self.snd_max));
+        }
+        if self.windows.cwnd < self.mss && self.snd_una > 0 {
+            return Err(format!("a window of {} bytes is below one segment", self.windows.cwnd));
+        }
+        if self.snd_una < self.snd_max && self.timer.is_none() {
+            return Err("data is outstanding and no timer runs".into());
+        }
+        if self.snd_una == 0 { Ok(()) } else { self.board.check(self.snd_una, self.snd_max) }
+    }
+
+    /// A fact about this flow at SND.UNA.
+    pub fn fact(&self, kind: FactKind) -> Fact {
+        Fact::new(kind, self.flow).about(self.snd_una, 0)
+    }
+
+    /// A segment without payload.
+    pub fn bare_segment(&self, flags: Flags, now: Time) -> Packet {
+        Packet {
+            seq: self.snd_nxt,
+            ack: 1, // the peer's SYN
+            stamp: now,
+            window: 65535,
+            payload: 0,
+            timestamps: self.timestamps.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),
+            sack: SackBlocks::NONE,
+            flow: self.flow,
+            header: self.header,
+            flags: if self.timestamps.is_some() { flags.with(Flags::TIMESTAMPS) } else { flags },
+        }
+    }
+
+    /// The end of the next new segment; the FIN rides on the last one.
+    fn next_new(&self) -> Option<u64> {
+        let data = self.written.saturating_sub(self.snd_max).min(self.mss);
+        let fin = self.closed && self.snd_max + data == self.written;
+        (data > 0 || fin).then(|| self.snd_max + data + u64::from(fin))
+    }
+
+    fn transmit(&mut self, start: u64, end: u64, transmission: u32, now: Time, out: &mut Outbox) {
+        let fin = end > self.written;
+        let payload = (end - start) as u32 - u32::from(fin);
+        let flags = if fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        let packet = Packet { seq: start, payload, ..self.bare_segment(flags, now) };
+        let kind = if transmission == 1 { FactKind::SegmentSent } else { FactKind::SegmentResent };
+        out.fact(Fact::new(kind, self.flow).about(start, payload).values(u64::from(transmission), packet.ack));
+        if payload > 0 {
+            self.counters.segments_sent += 1;
+            self.counters.segments_retransmitted += u64::from(transmission > 1);
+        }
+        out.send(Port(0), packet);
+        if self.timer.is_none() {
+            self.timer = Some(now + self.rto.current()); // RFC 6298 §5.1
+        }
+    }
+}
+
+/// The timestamp clock's reading, never zero, which would mean "no echo".
+pub(crate) fn ticks(now: Time, clock: Span) -> u32 {
+    (now.as_nanos() / clock.as_nanos()) as u32 + 1
+}

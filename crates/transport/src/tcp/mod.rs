@@ -1,0 +1,19 @@
+//! TCP (RFC 9293): a reliable core and four replaceable parts.
+//!
+//! [`sender::Sender`] puts together loss recovery, congestion control, detection of spurious timeouts and
+//! the retransmission timer; [`receiver::Receiver`] is the other end.
+
+pub mod amount;
+pub mod board;
+pub mod congestion;
+pub(crate) mod core;
+pub(crate) mod options;
+pub mod receiver;
+pub(crate) mod recovery;
+pub mod rto;
+pub mod sender;
+pub mod settings;
+pub(crate) mod spurious;
+mod text;
+
+pub use core::Counters;

@@ -1,0 +1,280 @@
+//! The receiving end of a TCP connection (RFC 9293), as a machine.
+//!
+//! It answers the handshake, puts data in order, and acknowledges: at once or delayed (RFC 5681 §4.2), with
+//! SACK (RFC 2018) and D-SACK (RFC 2883) blocks and echoed timestamps (RFC 7323). Its own direction carries
+//! no data and is not closed; a lost SYN-ACK is repaired by the sender's next SYN.
+
+use cellwind_engine::fact::{Fact, FactKind};
+use cellwind_engine::machine::{Outbox, Port};
+use cellwind_engine::packet::{Flags, FlowId, Packet, SackBlocks};
+use cellwind_engine::time::{Span, Time};
+
+use super::core::ticks;
+use super::options;
+use super::settings::{DelayedAck, TcpSettings};
+
+/// The receiving end of a connection. ACKs leave through port 0.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    flow: FlowId,
+    header: u64,
+    syn_header: u64,
+    window: u32,
+    sack: bool,
+    d_sack: bool,
+    most_blocks: usize,
+    delayed_ack: DelayedAck,
+    timestamp_clock: Option<Span>,
+
+    /// RCV.NXT; zero until the SYN arrives.
+    rcv_nxt: u64,
+    /// Runs of data above a gap, in order of sequence numbers.
+    runs: Vec<Run>,
+    /// Counts arrivals, to tell which run changed last.
+    arrivals: u64,
+    /// Data segments in order that no ACK answers yet.
+    unanswered: u32,
+    /// When the delayed ACK is due.
+    timer: Option<Time>,
+    /// TS.Recent (RFC 7323 §4.3), and the observer's stamp that goes with it.
+    ts_recent: u32,
+    stamp_recent: Time,
+    last_ack_sent: u64,
+    fin: Option<u64>,
+}
+
+/// Received data above a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    start: u64,
+    end: u64,
+    touched: u64,
+}
+
+impl Receiver {
+    /// A receiver that waits for the SYN of `flow`.
+    pub fn new(settings: &TcpSettings, flow: FlowId) -> Self {
+        let payload = options::payload(settings);
+        Receiver {
+            flow,
+            header: settings.header.as_bytes() + options::on_segment(settings),
+            syn_header: settings.header.as_bytes() + options::on_syn(settings),
+            window: advertised(settings.receive_window.bytes(payload), settings.window_scaling),
+            sack: settings.sack,
+            d_sack: settings.d_sack,
+            most_blocks: options::most_sack_blocks(settings),
+            delayed_ack: settings.delayed_ack,
+            timestamp_clock: settings.timestamps.then_some(settings.timestamp_clock),
+            rcv_nxt: 0,
+            runs: Vec::new(),
+            arrivals: 0,
+            unanswered: 0,
+            timer: None,
+            ts_recent: 0,
+            stamp_recent: Time::ZERO,
+            last_ack_sent: 0,
+            fin: None,
+        }
+    }
+
+    /// A segment arrives from the sender.
+    pub fn on_segment(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
+        if packet.flags.has(Flags::SYN) {
+            self.on_syn(&packet, now, out);
+            return;
+        }
+        if self.rcv_nxt == 0 || !packet.occupies_sequence_space() {
+            return; // no connection yet, or a pure ACK
+        }
+        self.note_timestamp(&packet);
+        let before = self.rcv_nxt;
+        let (start, end) = (packet.seq, packet.end());
+        if packet.flags.has(Flags::FIN) {
+            self.fin = Some(end);
+        }
+        let duplicate = self.duplicate(start, end);
+        let had_gap = !self.runs.is_empty();
+        if end <= before || start > before || end - before > u64::from(self.window) {
+            if end > before && end - before <= u64::from(self.window) {
+                self.insert(start, end);
+            }
+        } else {
+            self.rcv_nxt = end;
+            self.absorb();
+        }
+        let nothing_new = duplicate == Some((start, end));
+        let received = Fact::new(FactKind::SegmentReceived, self.flow).about(start, packet.payload);
+        out.fact(received.values(self.rcv_nxt, u64::from(nothing_new)));
+
+        self.unanswered += 1;
+        // RFC 5681 §4.2: at once when out of order or when it fills a gap; at the latest every n-th segment.
+        let in_order = self.rcv_nxt > before && !had_gap;
+        if !in_order || self.unanswered >= self.delayed_ack.every || self.is_closed() {
+            self.acknowledge(duplicate, now, out);
+        } else if self.timer.is_none() {
+            self.timer = Some(now + self.delayed_ack.timer);
+        }
+    }
+
+    /// The delayed ACK is due.
+    pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        if self.timer.is_some_and(|due| due <= now) {
+            self.acknowledge(None, now, out);
+        }
+    }
+
+    /// When the delayed ACK is due.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.timer
+    }
+
+    /// RCV.NXT: the next sequence number expected.
+    pub fn rcv_nxt(&self) -> u64 {
+        self.rcv_nxt
+    }
+
+    /// Bytes of data delivered in order.
+    pub fn delivered(&self) -> u64 {
+        self.rcv_nxt.saturating_sub(1 + u64::from(self.is_closed()))
+    }
+
+    /// True when the FIN and everything before it has arrived.
+    pub fn is_closed(&self) -> bool {
+        self.fin == Some(self.rcv_nxt)
+    }
+
+    /// The advertised window in bytes.
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// Checks that the runs above the gap are apart and in order.
+    pub fn check(&self) -> Result<(), String> {
+        let mut previous = self.rcv_nxt;
+        for run in &self.runs {
+            if run.start <= previous || run.end <= run.start {
+                return Err(format!("run {run:?} after {previous}"));
+            }
+            previous = run.end;
+        }
+        Ok(())
+    }
+
+    fn on_syn(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
+        self.note_timestamp(packet);
+        self.rcv_nxt = self.rcv_nxt.max(1);
+        let flags = Flags::SYN.with(Flags::ACK);
+        let flags = if self.sack { flags.with(Flags::SACK_PERMITTED) } else { flags };
+        let syn_ack = Packet { seq: 0, stamp: packet.stamp, ..self.bare_segment(self.syn_header, flags, now) };
+        self.last_ack_sent = self.rcv_nxt;
+        out.send(Port(0), syn_ack);
+    }
+
+    /// RFC 7323 §4.3: the timestamp to echo is that of the segment at the left edge of what is unacknowledged.
+    fn note_timestamp(&mut self, packet: &Packet) {
+        if packet.seq <= self.last_ack_sent && packet.end() > self.last_ack_sent {
+            self.ts_recent = packet.timestamps.0;
+            self.stamp_recent = packet.stamp;
+        }
+    }
+
+    /// The part of `[start, end)` that was here before (RFC 2883 §4), if any.
+    fn duplicate(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if start < self.rcv_nxt {
+            return Some((start, end.min(self.rcv_nxt)));
+        }
+        let known = self.runs.iter().find(|run| run.start < end && start < run.end)?;
+        Some((start.max(known.start), end.min(known.end)))
+    }
+
+    /// Adds `[start, end)` above the gap, joining the runs it touches.
+    fn insert(&mut self, start: u64, end: u64) {
+        self.arrivals += 1;
+        let first = self.runs.partition_point(|run| run.end < start);
+        let after = self.runs.partition_point(|run| run.start <= end);
+        let mut run = Run { start, end, touched: self.arrivals };
+        for joined in &self.runs[first..after] {
+            run.start = run.start.min(joined.start);
+            run.end = run.end.max(joined.end);
+        }
+        self.runs.splice(first..after, [run]);
+    }
+
+    /// Moves RCV.NXT over the runs that have become contiguous.
+    fn absorb(&mut self) {
+        let reached = self.runs.iter().take_while(|run| run.start <= self.rcv_nxt).count();
+        for run in self.runs.drain(..reached) {
+            self.rcv_nxt = self.rcv_nxt.max(run.end);
+        }
+    }
+
+    fn acknowledge(&mut self, duplicate: Option<(u64, u64)>, now: Time, out: &mut Outbox) {
+        self.timer = None;
+        self.unanswered = 0;
+        let mut ack = self.bare_segment(self.header, Flags::ACK, now);
+        if self.sack {
+            self.add_blocks(&mut ack, duplicate);
+        }
+        let sent = Fact::new(FactKind::AckSent, self.flow).about(ack.ack, 0);
+        out.fact(sent.values(u64::from(ack.window), ack.sack.len() as u64));
+        self.last_ack_sent = self.rcv_nxt;
+        out.send(Port(0), ack);
+    }
+
+    /// RFC 2018 §4: the run that changed last comes first; a D-SACK block goes before it (RFC 2883 §4).
+    fn add_blocks(&self, ack: &mut Packet, duplicate: Option<(u64, u64)>) {
+        if self.d_sack
+            && let Some((start, end)) = duplicate
+        {
+            ack.sack.push(ack.ack, start, end);
+            ack.flags = ack.flags.with(Flags::D_SACK);
+        }
+        // A window holds few runs, so that a scan for the latest is cheaper than keeping them sorted.
+        let mut newest = u64::MAX;
+        while ack.sack.len() < self.most_blocks {
+            let Some(run) = self.runs.iter().filter(|run| run.touched < newest).max_by_key(|run| run.touched) else {
+                break;
+            };
+            newest = run.touched;
+            ack.sack.push(ack.ack, run.start, run.end);
+        }
+        ack.header += options::sack(ack.sack.len()) as u16;
+    }
+
+    fn bare_segment(&self, header: u64, flags: Flags, now: Time) -> Packet {
+        let stamped = self.timestamp_clock.is_some();
+        Packet {
+            seq: 1,
+            ack: self.rcv_nxt,
+            stamp: self.stamp_recent,
+            window: self.window,
+            payload: 0,
+            timestamps: self.timestamp_clock.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),
+            sack: SackBlocks::NONE,
+            flow: self.flow,
+            header: header as u16,
+            flags: if stamped { flags.with(Flags::TIMESTAMPS) } else { flags },
+        }
+    }
+}
+
+/// The window that the header can say: 16 bits, shifted by the smallest scale that fits (RFC 7323 §2).
+fn advertised(buffer: u64, scaling: bool) -> u32 {
+    let field = 65535;
+    if !scaling {
+        return buffer.min(field) as u32;
+    }
+    let buffer = buffer.min(field << MOST_SCALE);
+    let scale = scale_for(buffer);
+    (buffer >> scale << scale) as u32
+}
+
+/// The shift that a window of `buffer` bytes needs (RFC 7323 §2.3 bounds it at 14).
+pub fn scale_for(buffer: u64) -> u32 {
+    (0..MOST_SCALE).find(|&scale| buffer >> scale <= 65535).unwrap_or(MOST_SCALE)
+}
+
+const MOST_SCALE: u32 = 14;
+
+#[cfg(test)]
+mod tests;

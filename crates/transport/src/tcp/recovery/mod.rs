@@ -1,0 +1,137 @@
+//! Loss recovery: what duplicate ACKs and timeouts mean, and which segment goes next.
+//!
+//! A recovery is one file and one variant of [`Recovery`]. It works on the [`Core`], the reliable part of
+//! the sender, which it shares with every other recovery.
+
+mod newreno;
+mod reno;
+mod sack;
+mod tahoe;
+
+use cellwind_engine::machine::Outbox;
+use cellwind_engine::time::Time;
+
+use super::core::Core;
+use super::settings::{BugFix, RecoverySettings};
+use newreno::NewReno;
+use reno::Reno;
+use sack::Sack;
+use tahoe::Tahoe;
+
+/// What an acknowledgement told, beside moving SND.UNA.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ack {
+    /// Bytes newly acknowledged in sequence.
+    pub acked: u64,
+    /// Bytes newly reported by SACK blocks.
+    pub newly_sacked: u64,
+}
+
+/// Whether an acknowledgement of new data restarts the retransmission timer (RFC 6298 §5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    Restart,
+    Keep,
+}
+
+/// What a recovery must answer.
+pub(crate) trait LossRecovery {
+    /// An acknowledgement that does not move SND.UNA while data is outstanding.
+    fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox);
+
+    /// An acknowledgement of new data; SND.UNA has moved. Growing the window is up to the recovery.
+    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer;
+
+    /// The retransmission timer expired; windows and SND.NXT are already back at the start.
+    fn on_timeout(&mut self, core: &mut Core);
+
+    /// Sends what the windows allow now.
+    fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        core.send_within(core.windows.cwnd, now, out);
+    }
+
+    /// True between the detection of a loss and its repair.
+    fn is_recovering(&self) -> bool;
+}
+
+/// The recovery of a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Recovery {
+    Tahoe(Tahoe),
+    Reno(Reno),
+    NewReno(NewReno),
+    Sack(Sack),
+}
+
+impl Recovery {
+    pub fn new(settings: &RecoverySettings) -> Self {
+        match settings {
+            RecoverySettings::Tahoe(classic) => Recovery::Tahoe(Tahoe::new(classic)),
+            RecoverySettings::Reno(classic) => Recovery::Reno(Reno::new(classic)),
+            RecoverySettings::Newreno(newreno) => Recovery::NewReno(NewReno::new(newreno)),
+            RecoverySettings::Sack(sack) => Recovery::Sack(Sack::new(sack)),
+        }
+    }
+}
+
+/// Calls the same method of whichever recovery it is.
+macro_rules! each {
+    ($self:ident, $recovery:ident => $call:expr) => {
+        match $self {
+            Recovery::Tahoe($recovery) => $call,
+            Recovery::Reno($recovery) => $call,
+            Recovery::NewReno($recovery) => $call,
+            Recovery::Sack($recovery) => $call,
+        }
+    };
+}
+
+impl LossRecovery for Recovery {
+    fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
+        each!(self, recovery => recovery.on_duplicate_ack(core, ack, now, out))
+    }
+
+    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
+        each!(self, recovery => recovery.on_new_ack(core, ack, now, out))
+    }
+
+    fn on_timeout(&mut self, core: &mut Core) {
+        each!(self, recovery => recovery.on_timeout(core))
+    }
+
+    fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        each!(self, recovery => recovery.send(core, now, out))
+    }
+
+    fn is_recovering(&self) -> bool {
+        each!(self, recovery => recovery.is_recovering())
+    }
+}
+
+/// Keeps duplicate ACKs of data from before a loss from starting another fast retransmit (RFC 6582 §3.2, §4).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guard {
+    bug_fix: BugFix,
+    /// `recover`: everything below had been sent when the last loss was found.
+    recover: u64,
+}
+
+impl Guard {
+    fn new(bug_fix: BugFix) -> Self {
+        Guard { bug_fix, recover: 0 }
+    }
+
+    /// Remembers what was sent when a loss is found.
+    fn set(&mut self, core: &Core) {
+        self.recover = core.snd_max;
+    }
+
+    /// Whether duplicate ACKs at SND.UNA may start a fast retransmit.
+    fn allows(&self, core: &Core) -> bool {
+        match self.bug_fix {
+            BugFix::Off => true,
+            BugFix::LessCareful => core.snd_una >= self.recover,
+            BugFix::Careful => core.snd_una > self.recover,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! NewReno: fast recovery that lasts until everything outstanding at its start is acknowledged (RFC 6582).
+
+use cellwind_engine::machine::Outbox;
+use cellwind_engine::time::Time;
+
+use super::{Ack, Guard, LossRecovery, Timer};
+use crate::tcp::core::Core;
+use crate::tcp::settings::{NewRenoSettings, PartialAck};
+
+#[derive(Clone, Debug)]
+pub(crate) struct NewReno {
+    guard: Guard,
+    partial_ack: PartialAck,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    FastRecovery { partial_acks: u32 },
+}
+
+impl NewReno {
+    pub fn new(settings: &NewRenoSettings) -> Self {
+        NewReno { guard: Guard::new(settings.bug_fix), partial_ack: settings.partial_ack, phase: Phase::Open }
+    }
+
+    fn on_full_ack(&mut self, core: &mut Core) {
+        // RFC 6582 §3.2 step 3, full acknowledgements, option 1: no burst when little is in flight.
+        core.windows.cwnd = core.windows.ssthresh.min(core.flight().max(core.mss) + core.mss);
+        self.phase = Phase::Open;
+    }
+
+    /// RFC 6582 §3.2 step 3, partial acknowledgements: the next hole, and the window deflated by what left.
+    fn on_partial_ack(&mut self, core: &mut Core, acked: u64, now: Time, out: &mut Outbox) {
+        core.resend(core.snd_una, now, out);
+        let added = if acked >= core.mss { core.mss } else { 0 };
+        core.windows.cwnd = core.windows.cwnd.saturating_sub(acked).max(core.mss) + added;
+    }
+}
+
+impl LossRecovery for NewReno {
+    fn on_duplicate_ack(&mut self, core: &mut Core, _: Ack, now: Time, out: &mut Outbox) {
+        core.duplicate_acks += 1;
+        match self.phase {
+            Phase::FastRecovery { .. } => {
+                core.windows.cwnd += core.mss;
+                self.send(core, now, out);
+            }
+            Phase::Open if core.duplicate_acks < core.dup_thresh => core.limited_transmit(now, out),
+            Phase::Open if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) => {
+                self.guard.set(core);
+                self.phase = Phase::FastRecovery { partial_acks: 0 };
+                core.begin_fast_retransmit(now, out);
+                core.resend(core.snd_una, now, out);
+                core.inflate();
+                self.send(core, now, out);
+            }
+            Phase::Open => {}
+        }
+    }
+
+    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
+        let Phase::FastRecovery { partial_acks } = &mut self.phase else {
+            core.grow(ack.acked);
+            return Timer::Restart;
+        };
+        if core.snd_una >= self.guard.recover {
+            self.on_full_ack(core);
+            return Timer::Restart;
+        }
+        *partial_acks += 1;
+        let first = *partial_acks == 1;
+        self.on_partial_ack(core, ack.acked, now, out);
+        match self.partial_ack {
+            PartialAck::Impatient if !first => Timer::Keep, // RFC 6582 §4
+            PartialAck::Impatient | PartialAck::SlowButSteady => Timer::Restart,
+        }
+    }
+
+    fn on_timeout(&mut self, core: &mut Core) {
+        self.guard.set(core); // RFC 6582 §3.2 step 4
+        self.phase = Phase::Open;
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.phase != Phase::Open
+    }
+}

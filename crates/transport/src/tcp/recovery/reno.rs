@@ -1,0 +1,68 @@
+//! Reno: fast retransmit and fast recovery that the first new ACK ends (RFC 5681 §3.2).
+
+use cellwind_engine::machine::Outbox;
+use cellwind_engine::time::Time;
+
+use super::{Ack, Guard, LossRecovery, Timer};
+use crate::tcp::core::Core;
+use crate::tcp::settings::ClassicSettings;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Reno {
+    guard: Guard,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    FastRecovery,
+}
+
+impl Reno {
+    pub fn new(settings: &ClassicSettings) -> Self {
+        Reno { guard: Guard::new(settings.bug_fix), phase: Phase::Open }
+    }
+}
+
+impl LossRecovery for Reno {
+    fn on_duplicate_ack(&mut self, core: &mut Core, _: Ack, now: Time, out: &mut Outbox) {
+        core.duplicate_acks += 1;
+        match self.phase {
+            Phase::FastRecovery => {
+                core.windows.cwnd += core.mss; // RFC 5681 §3.2 (4)
+                self.send(core, now, out); // (5)
+            }
+            Phase::Open if core.duplicate_acks < core.dup_thresh => core.limited_transmit(now, out),
+            Phase::Open if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) => {
+                self.guard.set(core);
+                self.phase = Phase::FastRecovery;
+                core.begin_fast_retransmit(now, out); // (2)
+                core.resend(core.snd_una, now, out); // (3)
+                core.inflate();
+                self.send(core, now, out);
+            }
+            Phase::Open => {}
+        }
+    }
+
+    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, _: Time, _: &mut Outbox) -> Timer {
+        match self.phase {
+            Phase::Open => core.grow(ack.acked),
+            Phase::FastRecovery => {
+                core.windows.cwnd = core.windows.ssthresh; // (6)
+                self.phase = Phase::Open;
+            }
+        }
+        Timer::Restart
+    }
+
+    fn on_timeout(&mut self, core: &mut Core) {
+        self.guard.set(core);
+        self.phase = Phase::Open;
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.phase == Phase::FastRecovery
+    }
+}

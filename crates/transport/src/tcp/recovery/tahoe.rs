@@ -1,0 +1,50 @@
+//! Tahoe: fast retransmit without fast recovery (4.3BSD-Tahoe; RFC 5681 §3.2 without steps 3 to 6).
+//!
+//! A loss found by duplicate ACKs is treated like a timeout that came early: slow start from one segment,
+//! resending everything from the loss on.
+
+use cellwind_engine::machine::Outbox;
+use cellwind_engine::time::Time;
+
+use super::{Ack, Guard, LossRecovery, Timer};
+use crate::tcp::core::Core;
+use crate::tcp::settings::ClassicSettings;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Tahoe {
+    guard: Guard,
+}
+
+impl Tahoe {
+    pub fn new(settings: &ClassicSettings) -> Self {
+        Tahoe { guard: Guard::new(settings.bug_fix) }
+    }
+}
+
+impl LossRecovery for Tahoe {
+    fn on_duplicate_ack(&mut self, core: &mut Core, _: Ack, now: Time, out: &mut Outbox) {
+        core.duplicate_acks += 1;
+        if core.duplicate_acks < core.dup_thresh {
+            core.limited_transmit(now, out);
+        } else if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) {
+            self.guard.set(core);
+            core.begin_fast_retransmit(now, out);
+            core.windows.cwnd = core.mss;
+            core.snd_nxt = core.snd_una;
+            self.send(core, now, out);
+        }
+    }
+
+    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, _: Time, _: &mut Outbox) -> Timer {
+        core.grow(ack.acked);
+        Timer::Restart
+    }
+
+    fn on_timeout(&mut self, core: &mut Core) {
+        self.guard.set(core);
+    }
+
+    fn is_recovering(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,332 @@
+//! The sending end of a TCP connection (RFC 9293), as a machine.
+//!
+//! Read RFC 5681 and RFC 6298 first. The [`Core`] holds what is reliable about TCP; the four replaceable
+//! parts are loss recovery, congestion control, detection of spurious timeouts, and the timer's settings.
+
+use cellwind_engine::fact::FactKind;
+use cellwind_engine::machine::{Outbox, Port};
+use cellwind_engine::packet::{Flags, FlowId, Packet};
+use cellwind_engine::time::{Span, Time};
+
+use super::core::{Core, Counters};
+use super::options;
+use super::recovery::{Ack, LossRecovery, Recovery, Timer};
+use super::settings::TcpSettings;
+use super::spurious::Spurious;
+
+/// The sending end of a connection. Segments leave through port 0.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    core: Core,
+    recovery: Recovery,
+    spurious: Spurious,
+    state: State,
+    syn_header: u16,
+    sack_permitted: bool,
+    restart_on_duplicate_ack: bool,
+    attempts: u32,
+    /// Expiries of the timer since SND.UNA last moved.
+    expiries: u32,
+    /// When the timer last expired, until the next new ACK: for the observer's verdict.
+    expired_at: Option<Time>,
+    reported: Reported,
+}
+
+/// Where the connection stands (RFC 9293 §3.3.2, as far as one direction needs it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not opened yet.
+    Closed,
+    /// The SYN is out; since when, and how often it was sent.
+    SynSent {
+        /// When it was last sent.
+        sent: Time,
+        /// How often it was sent.
+        transmissions: u32,
+    },
+    /// Data flows.
+    Established,
+    /// Everything, the FIN included, is acknowledged.
+    Finished,
+    /// The peer did not answer the last allowed retransmission.
+    GivenUp,
+}
+
+/// The values last told as facts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reported {
+    cwnd: u64,
+    ssthresh: u64,
+    rto: Span,
+}
+
+impl Sender {
+    /// A closed connection of `flow`.
+    pub fn new(settings: &TcpSettings, flow: FlowId) -> Self {
+        Sender {
+            core: Core::new(settings, flow),
+            recovery: Recovery::new(&settings.recovery),
+            spurious: Spurious::new(&settings.spurious),
+            state: State::Closed,
+            syn_header: (settings.header.as_bytes() + options::on_syn(settings)) as u16,
+            sack_permitted: settings.sack,
+            restart_on_duplicate_ack: settings.rto.restart_on_duplicate_ack,
+            attempts: settings.rto.attempts,
+            expiries: 0,
+            expired_at: None,
+            reported: Reported::default(),
+        }
+    }
+
+    /// Opens the connection: the SYN leaves.
+    pub fn open(&mut self, now: Time, out: &mut Outbox) {
+        if self.state == State::Closed {
+            self.send_syn(1, now, out);
+        }
+    }
+
+    /// Takes `bytes` more from the application.
+    pub fn write(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
+        assert!(!self.core.closed, "nothing can be written after close");
+        self.core.written = self.core.written.saturating_add(bytes);
+        self.send(now, out);
+    }
+
+    /// The application has written everything; a FIN follows the last byte.
+    pub fn close(&mut self, now: Time, out: &mut Outbox) {
+        self.core.closed = true;
+        self.send(now, out);
+    }
+
+    /// A segment arrives from the receiver.
+    pub fn on_segment(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
+        if !packet.flags.has(Flags::ACK) {
+            return;
+        }
+        self.core.note_timestamp(&packet);
+        match self.state {
+            State::SynSent { sent, transmissions } if packet.flags.has(Flags::SYN) && packet.ack == 1 => {
+                self.on_syn_ack(&packet, sent, transmissions, now, out);
+            }
+            State::Established => self.on_ack(&packet, now, out),
+            _ => {}
+        }
+        self.report(out);
+    }
+
+    /// The retransmission timer has expired.
+    pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        if self.core.timer.is_none_or(|due| due > now) {
+            return;
+        }
+        self.core.timer = None;
+        self.expiries += 1;
+        if self.expiries > self.attempts {
+            self.state = State::GivenUp;
+            return;
+        }
+        match self.state {
+            State::SynSent { transmissions, .. } => {
+                self.core.rto.back_off();
+                self.send_syn(transmissions + 1, now, out);
+            }
+            State::Established => self.on_retransmission_timeout(now, out),
+            State::Closed | State::Finished | State::GivenUp => {}
+        }
+        self.report(out);
+    }
+
+    /// When the retransmission timer expires.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.core.timer
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Counts of work done.
+    pub fn counters(&self) -> &Counters {
+        &self.core.counters
+    }
+
+    /// Congestion window in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.core.windows.cwnd
+    }
+
+    /// Slow start threshold in bytes.
+    pub fn ssthresh(&self) -> u64 {
+        self.core.windows.ssthresh
+    }
+
+    /// SND.UNA: the oldest unacknowledged sequence number.
+    pub fn snd_una(&self) -> u64 {
+        self.core.snd_una
+    }
+
+    /// SND.NXT: the next sequence number to send.
+    pub fn snd_nxt(&self) -> u64 {
+        self.core.snd_nxt
+    }
+
+    /// SRTT, once measured.
+    pub fn srtt(&self) -> Option<Span> {
+        self.core.rto.srtt()
+    }
+
+    /// RTTVAR.
+    pub fn rttvar(&self) -> Span {
+        self.core.rto.rttvar()
+    }
+
+    /// The retransmission timeout in force, with back-off.
+    pub fn rto(&self) -> Span {
+        self.core.rto.current()
+    }
+
+    /// True while a loss found by duplicate ACKs is being repaired.
+    pub fn is_recovering(&self) -> bool {
+        self.recovery.is_recovering()
+    }
+
+    /// Checks the invariants of sequence numbers, scoreboard, window and timer.
+    pub fn check(&self) -> Result<(), String> {
+        if self.state == State::Established { self.core.check() } else { Ok(()) }
+    }
+
+    fn send_syn(&mut self, transmissions: u32, now: Time, out: &mut Outbox) {
+        self.state = State::SynSent { sent: now, transmissions };
+        let flags = if self.sack_permitted { Flags::SYN.with(Flags::SACK_PERMITTED) } else { Flags::SYN };
+        let syn = Packet { seq: 0, ack: 0, header: self.syn_header, ..self.core.bare_segment(flags, now) };
+        out.send(Port(0), syn);
+        self.core.snd_nxt = 1;
+        self.core.snd_max = 1;
+        self.core.timer = Some(now + self.core.rto.current());
+    }
+
+    fn on_syn_ack(&mut self, packet: &Packet, sent: Time, transmissions: u32, now: Time, out: &mut Outbox) {
+        self.state = State::Established;
+        self.expiries = 0;
+        self.core.snd_una = 1;
+        self.core.snd_wnd = u64::from(packet.window);
+        self.core.timer = None;
+        let lost = transmissions > 1;
+        if !lost {
+            let by_timestamp = |clock| self.core.timestamp_sample(packet, clock, now);
+            let sample = self.core.timestamp_clock().and_then(by_timestamp).unwrap_or(now - sent);
+            self.core.take_sample(sample, out);
+        } else {
+            self.core.rto.restart_after_lost_syn(); // no sample from a resent SYN (Karn)
+        }
+        self.core.set_initial_window(lost);
+        let before = self.core.snd_max;
+        self.send(now, out);
+        if self.core.snd_max == before {
+            out.send(Port(0), self.core.bare_segment(Flags::ACK, now)); // no data to carry the handshake's ACK
+        }
+    }
+
+    fn on_ack(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
+        let core = &mut self.core;
+        if packet.ack > core.snd_max {
+            return; // acknowledges what was never sent (RFC 9293 §3.10.7.4)
+        }
+        let before = core.snd_una;
+        let fact = core.fact(FactKind::AckReceived).about(packet.ack, 0);
+        out.fact(fact.values(before, packet.sack.len() as u64));
+        let same_window = core.snd_wnd == u64::from(packet.window);
+        core.snd_wnd = u64::from(packet.window);
+        let mut newly_sacked = 0;
+        for (start, end) in packet.sack.iter(packet.ack) {
+            if start >= packet.ack {
+                newly_sacked += core.board.mark_sacked(start, end); // D-SACK below the ACK tells nothing here
+            }
+        }
+        if packet.ack > before {
+            core.accept(packet, now, out);
+            self.expiries = 0;
+            self.judge_timeout(packet, out);
+            let ack = Ack { acked: packet.ack - before, newly_sacked };
+            if self.core.snd_una == self.core.snd_max && self.core.closed && self.core.snd_una > self.core.written {
+                self.state = State::Finished;
+                self.core.timer = None;
+                return;
+            }
+            if self.recovery.on_new_ack(&mut self.core, ack, now, out) == Timer::Restart
+                || self.core.snd_una == self.core.snd_max
+            {
+                self.core.restart_timer(now);
+            }
+        } else if packet.ack == before && core.snd_una < core.snd_max && same_window && packet.payload == 0 {
+            // RFC 5681 §2, definition of a duplicate acknowledgement
+            let ack = Ack { acked: 0, newly_sacked };
+            self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
+            if self.restart_on_duplicate_ack {
+                self.core.restart_timer(now);
+            }
+        }
+        self.send(now, out);
+    }
+
+    /// The observer's verdict, and the detector's, on the last timeout.
+    fn judge_timeout(&mut self, packet: &Packet, out: &mut Outbox) {
+        if let Some(expired_at) = self.expired_at.take()
+            && packet.stamp < expired_at
+        {
+            self.core.counters.spurious_timeouts += 1;
+            out.fact(self.core.fact(FactKind::SpuriousTimeout));
+        }
+        if let Some(windows) = self.spurious.on_ack(packet) {
+            self.core.windows = windows;
+            self.core.snd_nxt = self.core.snd_max;
+        }
+    }
+
+    /// RFC 6298 §5.4 to §5.6 and RFC 5681 §3.1: back off, one segment, start again from SND.UNA.
+    fn on_retransmission_timeout(&mut self, now: Time, out: &mut Outbox) {
+        let core = &mut self.core;
+        core.counters.timeouts += 1;
+        let flight = core.snd_max - core.snd_una;
+        out.fact(core.fact(FactKind::Timeout).values(core.rto.current().as_nanos(), flight));
+        self.spurious.on_timeout(core.windows);
+        if self.expiries == 1 {
+            core.lower_ssthresh(); // RFC 5681 §3.1: held when the same segment times out again
+        }
+        core.windows.cwnd = core.mss; // LW
+        core.snd_nxt = core.snd_una;
+        core.duplicate_acks = 0;
+        self.expired_at = Some(now);
+        core.rto.back_off();
+        self.recovery.on_timeout(core);
+        self.send(now, out);
+        self.core.restart_timer(now);
+    }
+
+    fn send(&mut self, now: Time, out: &mut Outbox) {
+        if self.state == State::Established {
+            self.recovery.send(&mut self.core, now, out);
+        }
+    }
+
+    /// Tells windows and RTO as facts where they changed.
+    fn report(&mut self, out: &mut Outbox) {
+        if !out.is_listening() {
+            return;
+        }
+        let core = &self.core;
+        let values =
+            Reported { cwnd: core.windows.cwnd, ssthresh: core.windows.ssthresh, rto: core.rto.current() };
+        if values.cwnd != self.reported.cwnd {
+            out.fact(core.fact(FactKind::Cwnd).values(values.cwnd, values.cwnd.min(core.snd_wnd)));
+        }
+        if values.ssthresh != self.reported.ssthresh {
+            out.fact(core.fact(FactKind::Ssthresh).values(values.ssthresh, 0));
+        }
+        if values.rto != self.reported.rto {
+            out.fact(core.fact(FactKind::Rto).values(values.rto.as_nanos(), u64::from(core.rto.backoff())));
+        }
+        self.reported = values;
+    }
+}
