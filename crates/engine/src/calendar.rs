@@ -64,7 +64,7 @@ impl Calendar {
 
     /// The earliest wake-up.
     #[inline]
-    pub fn next(&mut self) -> Option<Time> {
+    pub fn earliest(&mut self) -> Option<Time> {
         self.settle().map(|entry| entry.time)
     }
 
@@ -135,7 +135,7 @@ mod tests {
         calendar.set(0, Some(Time::from_millis(5)));
         assert_eq!(calendar.pop(Time::from_millis(4)), None);
         assert_eq!(calendar.pop(Time::from_millis(5)), Some((Time::from_millis(5), 0)));
-        assert_eq!(calendar.next(), None);
+        assert_eq!(calendar.earliest(), None);
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(calendar.next(), model.iter().flatten().map(|&(time, _)| time).min());
+            assert_eq!(calendar.earliest(), model.iter().flatten().map(|&(time, _)| time).min());
         }
     }
 }

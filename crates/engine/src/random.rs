@@ -75,7 +75,7 @@ impl IndependentErrors {
 
     /// True when the next trial is an error.
     #[inline]
-    pub fn next(&mut self) -> bool {
+    pub fn strikes(&mut self) -> bool {
         if self.successes > 0 {
             self.successes -= 1;
             return false;
@@ -163,13 +163,13 @@ mod tests {
     fn skipping_gives_the_same_errors_as_asking_one_by_one() {
         let errors = || IndependentErrors::new(Probability::new(0.1).unwrap(), Stream::new(7, 0, "x"));
         let (mut single, mut batched) = (errors(), errors());
-        let one_by_one: Vec<bool> = (0..10_000).map(|_| single.next()).collect();
+        let one_by_one: Vec<bool> = (0..10_000).map(|_| single.strikes()).collect();
         let mut in_batches = Vec::new();
         while in_batches.len() < 10_000 {
             let good = batched.take_successes(24);
             in_batches.extend((0..good).map(|_| false));
             if good < 24 {
-                assert!(batched.next());
+                assert!(batched.strikes());
                 in_batches.push(true);
             }
         }
@@ -180,7 +180,7 @@ mod tests {
     fn the_error_rate_and_the_gaps_are_geometric() {
         // Binomial standard deviation of 1e6 trials at 0.1 is 300; five of them.
         let mut errors = IndependentErrors::new(Probability::new(0.1).unwrap(), Stream::new(3, 0, "x"));
-        let trials: Vec<bool> = (0..1_000_000).map(|_| errors.next()).collect();
+        let trials: Vec<bool> = (0..1_000_000).map(|_| errors.strikes()).collect();
         let count = trials.iter().filter(|&&error| error).count() as i64;
         assert!((count - 100_000).abs() < 1_500, "{count}");
         // Errors are independent: the pair "error, error" has probability 0.01.
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn probability_zero_never_errs() {
         let mut errors = IndependentErrors::new(Probability::ZERO, Stream::new(3, 0, "x"));
-        assert!((0..1000).all(|_| !errors.next()));
+        assert!((0..1000).all(|_| !errors.strikes()));
         assert_eq!(errors.take_successes(1 << 40), 1 << 40);
     }
 }

@@ -275,13 +275,7 @@ impl<'a> Quantity<'a> {
     }
 
     /// The number times `factor`, exactly; `smallest` and `largest` name the result's unit and bound.
-    pub fn times(
-        self,
-        factor: u64,
-        limit: u64,
-        smallest: &'static str,
-        largest: &'static str,
-    ) -> Result<u64, Reason> {
+    pub fn times(self, factor: u64, limit: u64, smallest: &'static str, largest: &'static str) -> Result<u64, Reason> {
         let too_large = Reason::TooLarge(largest);
         let number = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<u128>().ok() };
 
@@ -331,9 +325,9 @@ const RATES: Units = Units {
     units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
     spellings: &[],
     smallest: "bit/s",
-    // Bits and bytes below 2^60 leave room to multiply by 8 and to add.
-    limit: 1_000_000_000_000_000_000,
-    largest: "1000000000 Gbit/s",
+    // The bytes of an hour still fit 64 bits.
+    limit: 1_000_000_000_000_000,
+    largest: "1000000 Gbit/s",
 };
 
 const SIZES: Units = Units {
@@ -348,6 +342,7 @@ const SIZES: Units = Units {
     ],
     spellings: &[],
     smallest: "bytes",
+    // Below 2^60 there is room to count bits and to add.
     limit: 1_000_000_000_000_000_000,
     largest: "1000000000 GB",
 };
@@ -368,7 +363,7 @@ const SPANS: Units = Units {
     smallest: "nanoseconds",
     // A hundred years fit a signed 64-bit number of nanoseconds, as the columns of facts hold.
     limit: 36_500 * 86_400 * SECOND,
-    largest: "36500 day",
+    largest: "36500 days",
 };
 
 impl Units {

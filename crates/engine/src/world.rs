@@ -40,6 +40,8 @@ pub struct Captured {
     pub time: Time,
     /// The point, as numbered by [`World::capture_at`].
     pub point: u16,
+    /// True when the machine there sent it, false when it received it.
+    pub outgoing: bool,
     /// The packet.
     pub packet: Packet,
 }
@@ -162,7 +164,7 @@ impl<M: Machine> World<M> {
     /// When something happens next without input from outside.
     #[inline]
     pub fn next_timeout(&mut self) -> Option<Time> {
-        self.calendar.next()
+        self.calendar.earliest()
     }
 
     /// Runs every event up to and including `t`.
@@ -202,7 +204,7 @@ impl<M: Machine> World<M> {
             if let Some(captured) = &mut self.captured
                 && let Some(point) = from.capture_point
             {
-                captured.push(Captured { time: self.now, point, packet: sent.packet });
+                captured.push(Captured { time: self.now, point, outgoing: true, packet: sent.packet });
             }
             let (to, port) = match &from.routes[usize::from(sent.port.0)] {
                 Route::To(to, port) => (*to, *port),
@@ -226,7 +228,7 @@ impl<M: Machine> World<M> {
         if let Some(captured) = &mut self.captured
             && let Some(point) = node.capture_point
         {
-            captured.push(Captured { time: self.now, point, packet });
+            captured.push(Captured { time: self.now, point, outgoing: false, packet });
         }
         self.outbox.begin(to.0, self.now);
         node.machine.on_packet(self.now, port, packet, &mut self.outbox);

@@ -91,7 +91,7 @@ impl Machine for Link {
         let starts = self.idle_at.max(now);
         let transmission = self.rate.map_or(Span::ZERO, |rate| rate.time_for(size));
         self.idle_at = starts + transmission;
-        let lost = self.losses.next();
+        let lost = self.losses.strikes();
         self.waiting_bytes += size.as_bytes();
         self.under_way.push_back(UnderWay { starts, arrives: self.idle_at + self.delay, lost, packet });
         if out.is_listening() && starts > now {

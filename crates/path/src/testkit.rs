@@ -24,7 +24,7 @@ pub fn packet(seq: u64, payload: u32) -> Packet {
 pub fn run(machine: &mut impl Machine, packets: &[(u64, Packet)]) -> Vec<(Time, Packet)> {
     let mut out = Outbox::new(false);
     let mut left = Vec::new();
-    let mut wake = |machine: &mut dyn Machine, until: Time, out: &mut Outbox, left: &mut Vec<_>| {
+    let wake = |machine: &mut dyn Machine, until: Time, out: &mut Outbox, left: &mut Vec<_>| {
         while let Some(due) = machine.next_timeout().filter(|&due| due <= until) {
             machine.on_timeout(due, out);
             left.extend(out.take_packets().map(|(_, packet)| (due, packet)));

@@ -229,7 +229,7 @@ impl BlockArq {
         while room > 0 && self.returning.front().is_some_and(|&(ready, _)| ready <= now) {
             let (_, mut block) = self.returning.pop_front().expect("there is a front");
             block.transmissions = block.transmissions.saturating_add(1);
-            let error = self.errors.next();
+            let error = self.errors.strikes();
             self.on_air.push(OnAir::Single { block, error });
             room -= 1;
         }
@@ -241,7 +241,7 @@ impl BlockArq {
                 room -= fine;
                 self.on_air.push(OnAir::Fine { first, count: fine });
             } else {
-                let error = self.errors.next();
+                let error = self.errors.strikes();
                 debug_assert!(error, "no success was left");
                 let block = self.cut(self.pdu);
                 self.next_block += 1;

@@ -34,7 +34,7 @@ fn every_reason_has_a_text_that_shows_it() {
     assert_eq!(reason::<Size>("0.3 B"), Reason::NotWhole("bytes"));
     assert_eq!(reason::<Size>("99999999999999999999999999999999999999999999 GB"), Reason::TooLarge("1000000000 GB"));
     assert_eq!(reason::<Span>("101 h days"), Reason::UnknownUnit("h days".into()));
-    assert_eq!(reason::<Span>("36501 day"), Reason::TooLarge("36500 day"));
+    assert_eq!(reason::<Span>("36501 day"), Reason::TooLarge("36500 days"));
     assert_eq!(reason::<Probability>("100 %"), Reason::NotAProbability);
     assert_eq!(reason::<Probability>("10 percent"), Reason::UnknownUnit("percent".into()));
 }
@@ -80,7 +80,7 @@ fn a_number_without_a_unit_says_so() {
     assert_eq!(serde_json::to_string(&Size::from_bytes(536)).unwrap(), "\"536 B\"");
 }
 
-/// Numbers of every magnitude, and round ones, up to the limit of sizes and rates.
+/// Numbers of every magnitude, and round ones, up to the limit of sizes.
 fn magnitudes() -> impl Strategy<Value = u64> {
     (any::<u64>(), 4u32..64, 0u32..12).prop_map(|(number, shift, zeros)| {
         (number >> shift).saturating_mul(10u64.pow(zeros)).min(1_000_000_000_000_000_000)
@@ -93,7 +93,7 @@ proptest! {
         let (size, span) = (Size::from_bytes(value), Span::from_nanos(value));
         prop_assert_eq!(size.to_string().parse(), Ok(size));
         prop_assert_eq!(span.to_string().parse(), Ok(span));
-        if let Some(rate) = Rate::from_bps(value) {
+        if let Some(rate) = Rate::from_bps(value.min(1_000_000_000_000_000)) {
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
         }
     }

@@ -319,11 +319,18 @@ impl Core {
         }
     }
 
-    /// The end of the next new segment; the FIN rides on the last one.
+    /// The end of the next new segment; the FIN rides on the last one if the window has room for it.
+    ///
+    /// With nothing outstanding a window smaller than a segment still gets what fits (RFC 9293 §3.8.6.2.1).
+    /// A window of zero is not probed: the receivers here never close theirs.
     fn next_new(&self) -> Option<u64> {
-        let data = self.written.saturating_sub(self.snd_max).min(self.mss);
-        let fin = self.closed && self.snd_max + data == self.written;
-        (data > 0 || fin).then(|| self.snd_max + data + u64::from(fin))
+        let idle = self.snd_una == self.snd_max;
+        let most = if idle { self.mss.min(self.snd_wnd) } else { self.mss };
+        let data = self.written.saturating_sub(self.snd_max).min(most);
+        let end = self.snd_max + data;
+        let room = data == 0 || end < self.snd_una + self.snd_wnd;
+        let fin = self.closed && end == self.written && room;
+        (data > 0 || fin).then(|| end + u64::from(fin))
     }
 
     fn transmit(&mut self, start: u64, end: u64, transmission: u32, now: Time, out: &mut Outbox) {

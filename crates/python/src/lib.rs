@@ -1,0 +1,29 @@
+//! The extension module `cellwind._core`: it converts, dispatches and maps errors, and has no logic of its own.
+
+mod error;
+mod run;
+mod scenario;
+mod tcp;
+
+use pyo3::pymodule;
+
+/// The core of cellwind: scenarios, simulated runs and the machines themselves.
+#[pymodule]
+mod _core {
+    use pyo3::pyfunction;
+
+    #[pymodule_export]
+    use crate::error::{Cancelled, RunError, ScenarioError};
+    #[pymodule_export]
+    use crate::run::{CancelFlag, Run, fact_kinds, run, swarm};
+    #[pymodule_export]
+    use crate::scenario::{Scenario, preset_text, presets, schema};
+    #[pymodule_export]
+    use crate::tcp::{Receiver, Segment, Sender};
+
+    /// Version of the core, which is that of the package.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}

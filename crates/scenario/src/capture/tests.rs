@@ -1,0 +1,157 @@
+//! Captures are read back by the parser of the crate that wrote them and, for options and checksums, by
+//! hand. Wireshark and tcptrace read whole runs in `tests/test_capture.py`.
+
+use cellwind_engine::packet::{FlowId, SackBlocks};
+use etherparse::checksum::Sum16BitWords;
+use pcap_file::pcapng::{Block, PcapNgReader};
+
+use super::*;
+
+fn packet() -> Packet {
+    Packet {
+        seq: 0,
+        ack: 0,
+        stamp: Time::ZERO,
+        window: 65_535,
+        payload: 0,
+        timestamps: (0, 0),
+        sack: SackBlocks::NONE,
+        flow: FlowId(0),
+        header: 40,
+        flags: Flags::ACK,
+    }
+}
+
+fn seen(from: End, packet: Packet) -> Captured {
+    Captured { at: Time::from_nanos(1_234_567_891), from, packet }
+}
+
+const FLOWS: [FlowEnds; 2] = [
+    FlowEnds { terminal: 0, mss: 1460, window_scaling: true },
+    FlowEnds { terminal: 299, mss: 536, window_scaling: false },
+];
+
+/// Timestamp, original length and captured bytes of each packet of a capture of two flows.
+fn read_back(packets: &[Captured]) -> Vec<(Duration, u32, Vec<u8>)> {
+    let file = pcapng("server", &FLOWS, packets);
+    let mut reader = PcapNgReader::new(&file[..]).unwrap();
+    let mut read = Vec::new();
+    while let Some(block) = reader.next_block() {
+        if let Block::EnhancedPacket(packet) = block.unwrap().into_owned() {
+            read.push((packet.timestamp, packet.original_len, packet.data.into_owned()));
+        }
+    }
+    read
+}
+
+fn parse(bytes: &[u8]) -> (Ipv4Header, TcpHeader) {
+    let (ip, rest) = Ipv4Header::from_slice(bytes).unwrap();
+    let (tcp, rest) = TcpHeader::from_slice(rest).unwrap();
+    assert!(rest.is_empty(), "a capture holds no payload");
+    (ip, tcp)
+}
+
+#[test]
+fn a_data_segment_keeps_its_length_time_and_addresses() {
+    let data = Packet { seq: 1, payload: 1460, flow: FlowId(1), ..packet() };
+    let read = read_back(&[seen(End::Server, data), seen(End::Terminal, packet())]);
+    let (time, length, bytes) = &read[0];
+    assert_eq!(*time, Duration::from_nanos(1_234_567_891));
+    assert_eq!((*length, bytes.len()), (1500, 40));
+    let (ip, tcp) = parse(bytes);
+    assert_eq!((ip.source, ip.destination, ip.total_len), ([10, 0, 0, 1], [10, 1, 1, 44], 1500));
+    assert_eq!((tcp.source_port, tcp.destination_port, tcp.sequence_number), (80, 49_153, 1));
+    let (ip, tcp) = parse(&read[1].2);
+    assert_eq!((ip.source, ip.destination), ([10, 1, 0, 1], [10, 0, 0, 1]));
+    assert_eq!((tcp.source_port, tcp.destination_port), (49_152, 80));
+}
+
+#[test]
+fn checksums_cover_headers_and_a_payload_of_zeros() {
+    // RFC 1071 §1: over a right checksum and what it covers, the sum is all ones. Zeros add nothing to it
+    // beyond the length in the pseudo header.
+    let data = Packet { seq: u64::from(u32::MAX) + 17, ack: 99, payload: 537, ..packet() };
+    let (_, length, bytes) = &read_back(&[seen(End::Server, data)])[0];
+    let sum = |bytes: &[u8]| Sum16BitWords::new().add_slice(bytes).ones_complement();
+    assert_eq!(sum(&bytes[..20]), 0);
+    let mut pseudo = bytes[12..20].to_vec();
+    pseudo.extend_from_slice(&[0, 6]);
+    pseudo.extend_from_slice(&(*length as u16 - 20).to_be_bytes());
+    pseudo.extend_from_slice(&bytes[20..]);
+    assert_eq!(sum(&pseudo), 0);
+}
+
+#[test]
+fn sequence_numbers_wrap_at_32_bits() {
+    let wrapped = (1 << 32) + 5;
+    let mut ack = Packet { seq: wrapped, ack: wrapped + 100, ..packet() };
+    ack.sack.push(ack.ack, ack.ack + 100, ack.ack + 200);
+    let (_, tcp) = parse(&read_back(&[seen(End::Terminal, ack)])[0].2);
+    assert_eq!((tcp.sequence_number, tcp.acknowledgment_number), (5, 105));
+    let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
+    let blocks = TcpOptionElement::SelectiveAcknowledgement((205, 305), [None, None, None]);
+    assert_eq!(options.last(), Some(&blocks));
+}
+
+#[test]
+fn a_syn_announces_options_and_an_unscaled_window() {
+    let flags = Flags::SYN.with(Flags::SACK_PERMITTED).with(Flags::TIMESTAMPS);
+    let syn = Packet { flags, window: 1_000_000, timestamps: (7, 0), ..packet() };
+    let ack = Packet { window: 1_000_000, ..packet() };
+    let read = read_back(&[seen(End::Terminal, syn), seen(End::Terminal, ack)]);
+    let (_, tcp) = parse(&read[0].2);
+    assert_eq!((tcp.syn, tcp.ack, tcp.window_size), (true, false, u16::MAX));
+    use TcpOptionElement::*;
+    let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).filter(|o| *o != Noop).collect();
+    let expected = [MaximumSegmentSize(1460), WindowScale(4), SelectiveAcknowledgementPermitted, Timestamp(7, 0)];
+    assert_eq!(options, expected);
+    let (_, tcp) = parse(&read[1].2);
+    assert_eq!(u32::from(tcp.window_size) << 4, 1_000_000);
+}
+
+#[test]
+fn without_window_scaling_windows_end_at_16_bits() {
+    let syn = Packet { flags: Flags::SYN, flow: FlowId(1), window: 100_000, ..packet() };
+    let read = read_back(&[seen(End::Server, syn), seen(End::Server, Packet { flags: Flags::ACK, ..syn })]);
+    let (_, tcp) = parse(&read[0].2);
+    assert_eq!((read[0].1, tcp.window_size), (44, u16::MAX), "only the MSS option");
+    assert_eq!(parse(&read[1].2).1.window_size, u16::MAX);
+}
+
+#[test]
+fn a_window_of_exactly_16_bits_needs_no_scale() {
+    let scale = |window| {
+        let packets = [seen(End::Server, Packet { window, ..packet() })];
+        window_scales(&FLOWS, &packets)[0].of(End::Server)
+    };
+    assert_eq!((scale(65_535), scale(65_536), scale(131_071), scale(131_072)), (0, 1, 1, 2));
+    assert_eq!(scale(u32::MAX), MOST_WINDOW_SCALE);
+}
+
+#[test]
+fn a_d_sack_block_below_the_acknowledgement_comes_first() {
+    let mut ack = Packet { ack: 5000, flags: Flags::ACK.with(Flags::D_SACK), ..packet() };
+    ack.sack.push(ack.ack, 1000, 2000);
+    ack.sack.push(ack.ack, 6000, 7000);
+    let (_, tcp) = parse(&read_back(&[seen(End::Terminal, ack)])[0].2);
+    let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
+    let blocks = TcpOptionElement::SelectiveAcknowledgement((1000, 2000), [Some((6000, 7000)), None, None]);
+    assert_eq!(options.last(), Some(&blocks));
+}
+
+#[test]
+fn with_timestamps_three_sack_blocks_fit() {
+    let mut ack = Packet { ack: 100, flags: Flags::ACK.with(Flags::TIMESTAMPS), ..packet() };
+    (1..=4).for_each(|n| {
+        ack.sack.push(ack.ack, 100 * (2 * n), 100 * (2 * n + 1));
+    });
+    let (_, tcp) = parse(&read_back(&[seen(End::Terminal, ack)])[0].2);
+    assert_eq!(tcp.header_len(), 60);
+}
+
+#[test]
+fn a_longer_header_of_the_model_is_filled_up() {
+    let data = Packet { header: 60, payload: 100, ..packet() };
+    let (_, length, bytes) = &read_back(&[seen(End::Server, data)])[0];
+    assert_eq!((*length, bytes.len()), (160, 60));
+}

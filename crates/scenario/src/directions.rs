@@ -1,0 +1,120 @@
+//! Settings of both directions of something.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::de::DIRECTIONS;
+
+/// A direction of traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From a server to a terminal.
+    #[default]
+    Down,
+    /// From a terminal to a server.
+    Up,
+}
+
+impl Direction {
+    /// Both directions.
+    pub const BOTH: [Direction; 2] = [Direction::Down, Direction::Up];
+
+    /// `down` or `up`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Direction::Down => "down",
+            Direction::Up => "up",
+        }
+    }
+
+    /// The other direction.
+    pub const fn reverse(self) -> Self {
+        match self {
+            Direction::Down => Direction::Up,
+            Direction::Up => Direction::Down,
+        }
+    }
+}
+
+/// The same settings for each direction.
+///
+/// Written as one table whose keys hold for both directions, with optional sub-tables `down` and `up` whose
+/// keys hold for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Directions<T> {
+    /// From the servers to the terminals.
+    pub down: T,
+    /// From the terminals to the servers.
+    pub up: T,
+}
+
+impl<T> Directions<T> {
+    /// The settings of one direction.
+    pub fn get(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Directions<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(DIRECTIONS, DirectionsVisitor(PhantomData))
+    }
+}
+
+struct DirectionsVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for DirectionsVisitor<T> {
+    type Value = Directions<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Directions<T>, A::Error> {
+        let mut next = || parts.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &"two directions"));
+        Ok(Directions { down: next()?, up: next()? })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Directions<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Directions_of_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        // What one direction needs may stand in the sub-tables, so nothing is required at the top.
+        schema.remove("required");
+        let mut part = schema.clone();
+        part.remove("description");
+        part.remove("title");
+        let part = |meaning: &str| {
+            let mut part = part.clone();
+            part.insert("description".into(), json!(meaning));
+            part.to_value()
+        };
+        let (down, up) = (
+            part("Settings for the direction to the terminals only."),
+            part("Settings for the direction from the terminals only."),
+        );
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.insert("down".into(), down);
+            properties.insert("up".into(), up);
+        }
+        schema
+    }
+}

@@ -1,0 +1,33 @@
+//! The scenario file: types, units, presets, validation, and building a World from it.
+//!
+//! A file goes through four steps, each a module: [`node`] parses TOML into a tree whose values remember where
+//! they stand; [`resolve`] lays it over what it extends and applies `--set`; [`de`] turns the tree into the types of
+//! [`model`]; `validate` checks what types cannot say. Every mistake on the way is a [`ScenarioError`].
+//!
+//! [`run`] builds the World of one replication, drives it in virtual time and collects the results; [`swarm`] does
+//! so with random scenarios and all checks on.
+
+mod build;
+pub mod capture;
+pub mod de;
+pub mod directions;
+pub mod error;
+mod load;
+pub mod machines;
+pub mod model;
+pub mod node;
+pub mod presets;
+pub mod resolve;
+pub mod run;
+pub mod schema;
+pub mod source;
+pub mod swarm;
+mod validate;
+mod write;
+
+pub use directions::{Direction, Directions};
+pub use error::{Mistake, ScenarioError};
+pub use load::{Loaded, load, parse, preset_text, presets, tcp_settings};
+pub use model::Scenario;
+pub use presets::Kind;
+pub use schema::schema;

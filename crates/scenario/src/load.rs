@@ -1,0 +1,105 @@
+//! The doors: a scenario from a file, from a preset's name or from text.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cellwind_transport::tcp::settings::TcpSettings;
+
+use crate::de::from_node;
+use crate::error::{Mistake, ScenarioError};
+use crate::model::{Protocol, Scenario};
+use crate::node::Node;
+use crate::presets::{self, Kind, PRESETS, Preset};
+use crate::source::Source;
+use crate::{resolve, validate};
+
+/// A scenario that was loaded, and where it came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The scenario, checked and with its defaults filled in.
+    pub scenario: Scenario,
+    /// The file's name without its ending, the preset's name, or the name given with the text.
+    pub name: String,
+    /// The comment above the first key, on one line.
+    pub summary: String,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<String>,
+    /// The tree with everything the file extends, before any `--set`.
+    tree: Node,
+    sets: Vec<(String, String)>,
+}
+
+/// Loads a scenario from the path of a file or the name of a ready-made one, and applies `sets` in order.
+///
+/// Each of `sets` is a dotted path and a TOML value; a value that is not TOML is taken as a string.
+pub fn load(path_or_preset_name: &str, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
+    let path = Path::new(path_or_preset_name);
+    if !resolve::is_file_name(path_or_preset_name) {
+        if let Some(preset) = Preset::find(Kind::Scenario, path_or_preset_name) {
+            return from_source(&preset.source(), preset.name, sets);
+        }
+        if !path.exists() {
+            return Err(resolve::unknown_preset(Kind::Scenario, path_or_preset_name));
+        }
+    }
+    let source = Source::read(path)?;
+    let name = path.file_stem().map_or(path_or_preset_name.into(), |stem| stem.to_string_lossy());
+    from_source(&source, &name, sets)
+}
+
+/// Loads a scenario from text; reports call it `name`.
+pub fn parse(text: &str, name: &str, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
+    let text = Source::text_of(text.as_bytes().to_vec()).map_err(|error| error.in_file(name))?;
+    from_source(&Source::new(name, text), name, sets)
+}
+
+impl Loaded {
+    /// The same scenario with `sets` applied after those it was loaded with.
+    pub fn with_values(&self, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
+        let sets = self.sets.iter().chain(sets).cloned().collect();
+        from_tree(self.tree.clone(), sets, self.name.clone(), self.summary.clone())
+    }
+}
+
+/// All ready-made parts: kind, name and summary.
+pub fn presets() -> Vec<(Kind, &'static str, &'static str)> {
+    PRESETS.iter().map(|preset| (preset.kind, preset.name, presets::summary(preset.text))).collect()
+}
+
+/// The text of a preset.
+pub fn preset_text(kind: Kind, name: &str) -> Result<&'static str, ScenarioError> {
+    Preset::find(kind, name).map(|preset| preset.text).ok_or_else(|| resolve::unknown_preset(kind, name))
+}
+
+/// The TCP settings that a TOML value describes at the place of a flow's `transport`: a preset's name or a table.
+pub fn tcp_settings(transport: &str) -> Result<TcpSettings, ScenarioError> {
+    let text = "[link.wire]\n[flow.alone]\nbulk = \"1 B\"\ntransport = \"reno\"\n";
+    let loaded = parse(text, "transport", &[("flow.alone.transport".into(), transport.into())])?;
+    let Protocol::Tcp(settings) = loaded.scenario.flow["alone"].transport.protocol.clone();
+    Ok(settings)
+}
+
+fn from_source(source: &Arc<Source>, name: &str, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
+    let tree = resolve::scenario(source)?;
+    from_tree(tree, sets.to_vec(), name.to_string(), presets::summary(&source.text).to_string())
+}
+
+fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: String) -> Result<Loaded, ScenarioError> {
+    let mut resolved = tree.clone();
+    for (path, value) in &sets {
+        resolve::set(&mut resolved, path, value)?;
+    }
+    resolve::presets(&mut resolved)?;
+    let mut scenario: Scenario = from_node(&resolved)?;
+    scenario.fill_in();
+    let warnings = validate::check(&scenario, &resolved)?;
+    Ok(Loaded { scenario, name, summary, warnings, tree, sets })
+}
+
+impl Scenario {
+    /// The scenario as a TOML file that stands on its own and loads to an equal one.
+    pub fn to_toml(&self) -> Result<String, ScenarioError> {
+        // A seed beyond 63 bits is all that TOML cannot hold, and validation refuses it.
+        crate::write::to_toml(self).map_err(|error| ScenarioError::new(Mistake::OutOfRange, error.to_string()))
+    }
+}

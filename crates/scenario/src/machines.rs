@@ -1,0 +1,69 @@
+//! The machines a World can be made of, as one enum: dispatch is a `match`.
+
+use cellwind_engine::machine::{Machine, Outbox, Port};
+use cellwind_engine::packet::Packet;
+use cellwind_engine::time::Time;
+use cellwind_path::faults::Faults;
+use cellwind_path::link::Link;
+use cellwind_radio::block_arq::BlockArq;
+use cellwind_transport::bulk::{Sink, Source};
+
+/// Any machine of a scenario.
+// Boxing the larger ones would cost an indirection per event to save memory that nobody misses.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+pub enum AnyMachine {
+    /// Sending end of a flow.
+    Source(Source),
+    /// Receiving end of a flow.
+    Sink(Sink),
+    /// One direction of a wired link.
+    Link(Link),
+    /// Scripted faults behind a link.
+    Faults(Faults),
+    /// One direction of a block-ARQ bearer.
+    BlockArq(BlockArq),
+}
+
+/// Calls the same method of whichever machine it is.
+macro_rules! each {
+    ($self:ident, $machine:ident => $call:expr) => {
+        match $self {
+            AnyMachine::Source($machine) => $call,
+            AnyMachine::Sink($machine) => $call,
+            AnyMachine::Link($machine) => $call,
+            AnyMachine::Faults($machine) => $call,
+            AnyMachine::BlockArq($machine) => $call,
+        }
+    };
+}
+
+impl Machine for AnyMachine {
+    #[inline]
+    fn on_packet(&mut self, now: Time, port: Port, packet: Packet, out: &mut Outbox) {
+        each!(self, machine => machine.on_packet(now, port, packet, out))
+    }
+
+    #[inline]
+    fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        each!(self, machine => machine.on_timeout(now, out))
+    }
+
+    #[inline]
+    fn next_timeout(&self) -> Option<Time> {
+        each!(self, machine => machine.next_timeout())
+    }
+}
+
+impl AnyMachine {
+    /// Checks the machine's invariants.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            AnyMachine::Source(source) => source.sender().check(),
+            AnyMachine::Sink(sink) => sink.receiver().check(),
+            AnyMachine::Link(link) => link.check(),
+            AnyMachine::Faults(faults) => faults.check(),
+            AnyMachine::BlockArq(bearer) => bearer.check(),
+        }
+    }
+}

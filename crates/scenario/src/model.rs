@@ -1,0 +1,258 @@
+//! A scenario as typed values: who talks to whom, over what, and how.
+//!
+//! The doc comments of this module and of the settings it holds become the JSON Schema and the reference page.
+
+use std::fmt;
+
+use cellwind_engine::deserialize_by_type;
+use cellwind_engine::impl_text;
+use cellwind_engine::text::{Quantity, Reason, Text};
+use cellwind_engine::time::Span;
+use cellwind_engine::units::Size;
+use cellwind_path::settings::LinkSettings;
+use cellwind_radio::settings::BlockArqSettings;
+use cellwind_transport::tcp::settings::TcpSettings;
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::de::LABELLED;
+use crate::directions::{Direction, Directions};
+
+/// Servers, wired links, access networks and terminals, and the flows between a server and a terminal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scenario {
+    /// One line for headings.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// What the scenario shows, in sentences.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Start of all random streams: the same seed gives the same results, bit for bit.
+    #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
+    pub seed: u64,
+    /// How often the scenario is run, each time with other random numbers.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub replications: u32,
+    /// When a run ends at the latest; it ends earlier when all flows are done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_at: Option<Span>,
+    /// Wired links in the order written, from the servers towards the access networks. Every flow crosses all
+    /// of them.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, Link>")]
+    pub link: IndexMap<String, Link>,
+    /// Access networks. Each terminal has its own bearer in one of them.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, crate::schema::AccessOrPreset>")]
+    pub access: IndexMap<String, Access>,
+    /// Terminals; without any, there is one named `ue`.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub terminal: IndexMap<String, Terminal>,
+    /// Flows between a server and a terminal.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub flow: IndexMap<String, Flow>,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Scenario {
+            title: String::new(),
+            description: String::new(),
+            seed: 1,
+            replications: 1,
+            stop_at: None,
+            link: IndexMap::new(),
+            access: IndexMap::new(),
+            terminal: IndexMap::new(),
+            flow: IndexMap::new(),
+        }
+    }
+}
+
+/// A wired link.
+pub type Link = Directions<LinkSettings>;
+
+/// An access network.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Access {
+    /// A radio bearer that resends blocks until they arrive (Lundsten, section 5.2).
+    BlockArq(Directions<BlockArqSettings>),
+}
+
+deserialize_by_type!(Access { BlockArq(settings: Directions<BlockArqSettings>) });
+
+/// A terminal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Terminal {
+    /// The access network that serves it; by default the only one. In a scenario without any, terminals stand at
+    /// the end of the wired links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<String>,
+}
+
+/// Data from one end to the other, and the transport that carries it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Which way the data goes; acknowledgements go the other way.
+    #[serde(default)]
+    pub direction: Direction,
+    /// The terminal at one end; by default the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<String>,
+    /// How much is sent.
+    pub bulk: Bulk,
+    /// When the sender starts.
+    #[serde(default)]
+    pub start: Span,
+    /// The transport protocol and its settings.
+    #[schemars(with = "crate::schema::TransportOrPreset")]
+    pub transport: Transport,
+}
+
+/// A transport with the name that results show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Transport {
+    /// Name in results; by default that of the preset it was made from.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub label: String,
+    /// The protocol and its settings.
+    #[serde(flatten)]
+    pub protocol: Protocol,
+}
+
+impl Transport {
+    /// What results call it: its label, or the protocol's type.
+    pub fn name(&self) -> &str {
+        match (self.label.as_str(), &self.protocol) {
+            ("", Protocol::Tcp(_)) => "tcp",
+            (label, _) => label,
+        }
+    }
+}
+
+/// A transport protocol.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Protocol {
+    /// TCP, with replaceable parts.
+    Tcp(TcpSettings),
+}
+
+deserialize_by_type!(Protocol { Tcp(settings: TcpSettings) });
+
+impl<'de> Deserialize<'de> for Transport {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(LABELLED, TransportVisitor)
+    }
+}
+
+struct TransportVisitor;
+
+impl<'de> Visitor<'de> for TransportVisitor {
+    type Value = Transport;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Transport, A::Error> {
+        let missing = || A::Error::invalid_length(0, &"a label and a transport");
+        let label = parts.next_element()?.ok_or_else(missing)?;
+        let protocol = parts.next_element()?.ok_or_else(missing)?;
+        Ok(Transport { label, protocol })
+    }
+}
+
+/// How much a flow sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bulk {
+    /// So many bytes.
+    Bytes(Size),
+    /// So many full segments of its transport.
+    Segments(u32),
+    /// Data without end.
+    Unlimited,
+}
+
+impl Text for Bulk {
+    const EXPECTED: &'static str = r#"an amount of data such as "16 MB" or "200 segments", or "unlimited""#;
+    const PATTERN: &'static str = r"^(unlimited|\d+ *segments?|\d+(\.\d+)? *(B|kB|MB|GB|KiB|MiB|GiB))$";
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        if text == "unlimited" {
+            return Ok(Bulk::Unlimited);
+        }
+        let bulk = match Quantity::split(text).map_err(Reason::or_unknown_word)?.count("segments") {
+            Some(segments) => Bulk::Segments(segments?),
+            None => Bulk::Bytes(Size::parse(text)?),
+        };
+        match bulk {
+            Bulk::Segments(0) | Bulk::Bytes(Size::ZERO) => Err(Reason::Zero),
+            bulk => Ok(bulk),
+        }
+    }
+}
+
+impl fmt::Display for Bulk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bulk::Bytes(size) => size.fmt(f),
+            Bulk::Segments(segments) => write!(f, "{segments} segments"),
+            Bulk::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+impl_text!(Bulk);
+
+impl Scenario {
+    /// Writes out what may be left away, so that every later reader finds it: the terminal `ue`, the only access
+    /// of a terminal, the only terminal of a flow.
+    pub(crate) fn fill_in(&mut self) {
+        if self.terminal.is_empty() {
+            self.terminal.insert("ue".into(), Terminal::default());
+        }
+        if let [access] = self.access.keys().collect::<Vec<_>>()[..] {
+            for terminal in self.terminal.values_mut() {
+                terminal.access.get_or_insert_with(|| access.clone());
+            }
+        }
+        if let [terminal] = self.terminal.keys().collect::<Vec<_>>()[..] {
+            for flow in self.flow.values_mut() {
+                flow.terminal.get_or_insert_with(|| terminal.clone());
+            }
+        }
+    }
+
+    /// The name of the terminal at one end of a flow of this scenario.
+    pub fn terminal_of<'a>(&'a self, flow: &'a Flow) -> &'a str {
+        let only = || self.terminal.keys().next().map(String::as_str);
+        flow.terminal.as_deref().or_else(only).unwrap_or("ue")
+    }
+
+    /// The access network of a terminal, with its name; none when it stands at the end of the wired links.
+    pub fn access_of(&self, terminal: &str) -> Option<(&str, &Access)> {
+        let name = self.terminal.get(terminal)?.access.as_deref()?;
+        self.access.get_key_value(name).map(|(name, access)| (name.as_str(), access))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_of_data_survive_their_text() {
+        for bulk in [Bulk::Unlimited, Bulk::Segments(27_778), Bulk::Bytes(Size::from_bytes(16_000_000))] {
+            assert_eq!(bulk.to_string().parse(), Ok(bulk));
+        }
+        assert_eq!("0 B".parse::<Bulk>().unwrap_err().reason, Reason::Zero);
+        assert_eq!("lots".parse::<Bulk>().unwrap_err().reason, Reason::UnknownWord);
+    }
+}

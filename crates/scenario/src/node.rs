@@ -1,0 +1,247 @@
+//! Trees of values that remember where they were written.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Mistake, ScenarioError};
+use crate::source::{Origin, Source};
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub value: Value,
+    /// Where the value stands; for a table with a header, the header.
+    pub origin: Origin,
+    /// Where its key stands; none for the top and for items of arrays.
+    pub key: Option<Origin>,
+}
+
+/// The keys and values of a table in the order written.
+pub type Table = IndexMap<String, Node>;
+
+/// A TOML value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a point or exponent.
+    Float(f64),
+    /// A string.
+    String(String),
+    /// A date or time, which no scenario uses.
+    Datetime(String),
+    /// `[ … ]`, or a `[[ … ]]` table array.
+    Array(Vec<Node>),
+    /// A table of any spelling.
+    Table(Table),
+}
+
+impl Node {
+    /// Parses a whole TOML document, which must hold at least one key.
+    pub fn parse(source: &Arc<Source>) -> Result<Node, ScenarioError> {
+        let document = DeTable::parse(&source.text).map_err(|error| syntax_error(&error, source, 0))?;
+        if document.get_ref().is_empty() {
+            return Err(ScenarioError::new(Mistake::EmptyFile, "it holds no key, so there is nothing to load")
+                .at(&Origin::new(source, 0..0))
+                .allowed("a scenario: at least `extends = \"…\"` or one [flow.…] table"));
+        }
+        let origin = Origin::new(source, document.span());
+        let value = Value::Table(table(document.into_inner(), source, 0)?);
+        Ok(Node { value, origin, key: None })
+    }
+
+    /// Parses a single TOML value that stands at byte `offset` of the source, up to its end.
+    pub fn parse_value(source: &Arc<Source>, offset: usize) -> Result<Node, ScenarioError> {
+        let value = DeValue::parse(&source.text[offset..]).map_err(|error| syntax_error(&error, source, offset))?;
+        node(value, source, offset)
+    }
+
+    /// An empty table that stands at `origin`.
+    pub fn empty_table(origin: &Origin) -> Node {
+        Node { value: Value::Table(Table::new()), origin: origin.clone(), key: None }
+    }
+
+    /// The value's table, if it is one.
+    pub fn as_table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The value's table to change, if it is one.
+    pub fn as_table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The value's string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value below a key, if this is a table that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.as_table()?.get(key)
+    }
+
+    /// The value at a path of keys; an item of an array goes by its index from 0.
+    pub fn find<S: AsRef<str>>(&self, path: &[S]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, key| match &node.value {
+            Value::Table(table) => table.get(key.as_ref()),
+            Value::Array(items) => items.get(key.as_ref().parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// Where the key stands, or the value if it has none.
+    pub fn key_origin(&self) -> &Origin {
+        self.key.as_ref().unwrap_or(&self.origin)
+    }
+
+    /// The value in words, for reports.
+    pub fn describe(&self) -> String {
+        crate::de::describe(match &self.value {
+            Value::Boolean(value) => serde::de::Unexpected::Bool(*value),
+            Value::Integer(value) => serde::de::Unexpected::Signed(*value),
+            Value::Float(value) => serde::de::Unexpected::Float(*value),
+            Value::String(value) => serde::de::Unexpected::Str(value),
+            Value::Datetime(_) => serde::de::Unexpected::Other("a date or time"),
+            Value::Array(_) => serde::de::Unexpected::Seq,
+            Value::Table(_) => serde::de::Unexpected::Map,
+        })
+    }
+}
+
+/// The keys under which a string may stand for the table `{ extends = "…" }`: `access.*` and
+/// `flow.*.transport`.
+pub fn is_preset_place(path: &[String]) -> bool {
+    match path {
+        [section, _] => section == "access",
+        [section, _, key] => section == "flow" && key == "transport",
+        _ => false,
+    }
+}
+
+/// Turns a string into the table it is short for, so that keys can be put beside it: a preset's name where
+/// presets stand, elsewhere the `type` of a choice. Other values stay as they are.
+pub fn expand_string(node: Node, path: &[String]) -> Node {
+    if node.as_str().is_none() {
+        return node;
+    }
+    let name = if is_preset_place(path) { "extends" } else { "type" };
+    let (origin, key) = (node.origin.clone(), node.key.clone());
+    let inner = Node { key: Some(node.key_origin().clone()), ..node };
+    Node { value: Value::Table(Table::from([(name.to_string(), inner)])), origin, key }
+}
+
+/// Lays `over` onto `base`: tables are merged key by key, anything else replaces what was there.
+///
+/// A table of another `type` replaces as well, since its keys mean something else. `path` is where the two
+/// stand, for the strings that are short for tables.
+pub fn merge(base: Node, over: Node, path: &mut Vec<String>) -> Node {
+    let Value::Table(over_table) = over.value else {
+        return over;
+    };
+    let base = expand_string(base, path);
+    let type_of = |table: &Table| table.get("type").and_then(Node::as_str).map(str::to_string);
+    let mut merged = match base.value {
+        Value::Table(table) => match (type_of(&table), type_of(&over_table)) {
+            (Some(old), Some(new)) if old != new => Table::new(),
+            _ => table,
+        },
+        _ => Table::new(),
+    };
+    for (key, node) in over_table {
+        path.push(key.clone());
+        let node = match merged.get_mut(&key) {
+            Some(slot) => {
+                // The slot is filled again below; until then it holds a cheap stand-in.
+                let old = std::mem::replace(slot, Node::empty_table(&node.origin));
+                merge(old, node, path)
+            }
+            None => node,
+        };
+        merged.insert(key, node);
+        path.pop();
+    }
+    Node { value: Value::Table(merged), origin: over.origin, key: over.key }
+}
+
+fn syntax_error(error: &toml::de::Error, source: &Arc<Source>, offset: usize) -> ScenarioError {
+    let span = error.span().unwrap_or(0..0);
+    let origin = Origin::new(source, span.start + offset..span.end + offset);
+    let message = error.message();
+    if message.starts_with("duplicate key") {
+        let key = &source.text[origin.span.clone()];
+        return ScenarioError::new(Mistake::DuplicateKey, format!("the key `{key}` stands twice in this table"))
+            .at(&origin);
+    }
+    let (message, allowed) = match message.split_once(", expected ") {
+        Some((message, allowed)) => (message, Some(allowed)),
+        None => (message, None),
+    };
+    let error = ScenarioError::new(Mistake::Syntax, format!("not TOML: {message}")).at(&origin);
+    match allowed {
+        Some(allowed) => error.allowed(allowed),
+        None => error,
+    }
+}
+
+fn table(table: DeTable<'_>, source: &Arc<Source>, offset: usize) -> Result<Table, ScenarioError> {
+    let mut result = Table::with_capacity(table.len());
+    for (key, value) in table {
+        let key_span = key.span();
+        let mut node = node(value, source, offset).map_err(|error| error.under(key.get_ref()))?;
+        node.key = Some(Origin::new(source, key_span.start + offset..key_span.end + offset));
+        result.insert(key.into_inner().into_owned(), node);
+    }
+    Ok(result)
+}
+
+fn node(value: Spanned<DeValue<'_>>, source: &Arc<Source>, offset: usize) -> Result<Node, ScenarioError> {
+    let span = value.span();
+    let origin = Origin::new(source, span.start + offset..span.end + offset);
+    let huge = |found: &str, allowed: &str| {
+        ScenarioError::new(Mistake::HugeNumber, "the number does not fit 64 bits")
+            .at(&origin)
+            .found(crate::error::shorten(found))
+            .allowed(allowed)
+    };
+    let value = match value.into_inner() {
+        DeValue::Boolean(value) => Value::Boolean(value),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(value) => Value::Integer(value),
+            Err(_) => return Err(huge(&number.to_string(), "whole numbers from -2^63 to 2^63 - 1")),
+        },
+        DeValue::Float(number) => match number.as_str().parse::<f64>() {
+            Ok(value) if value.is_infinite() && !number.as_str().contains("inf") => {
+                return Err(huge(number.as_str(), "numbers up to 1.797e308"));
+            }
+            Ok(value) => Value::Float(value),
+            Err(_) => return Err(huge(number.as_str(), "a number")),
+        },
+        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::Datetime(value) => Value::Datetime(value.to_string()),
+        DeValue::Array(items) => {
+            let items = items
+                .into_iter()
+                .enumerate()
+                .map(|(index, item)| node(item, source, offset).map_err(|error| error.under(&index.to_string())));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(inner) => Value::Table(table(inner, source, offset)?),
+    };
+    Ok(Node { value, origin, key: None })
+}

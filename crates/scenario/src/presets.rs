@@ -1,0 +1,117 @@
+//! Ready-made scenarios and parts of scenarios, embedded from `scenarios/`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::source::Source;
+
+/// What a preset is a preset of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A complete scenario.
+    Scenario,
+    /// A table of `access`.
+    Access,
+    /// The `transport` of a flow.
+    Transport,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 3] = [Kind::Scenario, Kind::Access, Kind::Transport];
+
+    /// The word for it: `scenario`, `access` or `transport`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Scenario => "scenario",
+            Kind::Access => "access",
+            Kind::Transport => "transport",
+        }
+    }
+
+    /// The kind that a word stands for.
+    pub fn from_word(word: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A preset as embedded.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// What it is a preset of.
+    pub kind: Kind,
+    /// The name that `extends` takes.
+    pub name: &'static str,
+    /// Its TOML text.
+    pub text: &'static str,
+}
+
+macro_rules! presets {
+    ($($kind:ident $folder:literal { $($name:literal)+ })+) => {
+        &[$($(Preset {
+            kind: Kind::$kind,
+            name: $name,
+            text: include_str!(concat!("../../../scenarios/", $folder, $name, ".toml")),
+        },)+)+]
+    };
+}
+
+/// Every preset; the scenarios in the order a newcomer should meet them.
+pub const PRESETS: &[Preset] = presets! {
+    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" }
+    Access "access/" { "umts-384" "umts-128" "umts-64" }
+    Transport "transport/" { "tahoe" "reno" "newreno" "sack" }
+};
+
+impl Preset {
+    /// The preset of this kind and name.
+    pub fn find(kind: Kind, name: &str) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.kind == kind && preset.name == name)
+    }
+
+    /// The names of all presets of a kind.
+    pub fn names(kind: Kind) -> impl Iterator<Item = &'static str> {
+        PRESETS.iter().filter(move |preset| preset.kind == kind).map(|preset| preset.name)
+    }
+
+    /// The text with the name that reports show.
+    pub fn source(&self) -> Arc<Source> {
+        let name = match self.kind {
+            Kind::Scenario => format!("<preset {}>", self.name),
+            kind => format!("<preset {kind}/{}>", self.name),
+        };
+        Source::preset(name, self.text)
+    }
+}
+
+/// The comment line above the first key, without its mark; empty when there is none.
+pub fn summary(text: &str) -> &str {
+    let first = text.trim_start_matches('\u{feff}').lines().find(|line| !line.trim().is_empty());
+    first.and_then(|line| line.trim().strip_prefix('#')).map_or("", str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_embedded() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        for (kind, folder) in [(Kind::Scenario, ""), (Kind::Access, "access"), (Kind::Transport, "transport")] {
+            for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_some_and(|extension| extension == "toml") {
+                    let name = path.file_stem().unwrap().to_str().unwrap();
+                    let preset = Preset::find(kind, name).unwrap_or_else(|| panic!("{} is not listed", path.display()));
+                    assert!(!summary(preset.text).is_empty(), "{} has no summary", path.display());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! From a file to one tree: `extends`, presets and `--set`.
+//!
+//! The order is fixed. The file is laid over what it extends, and so on to the last one; then the settings
+//! of the command line; then every `access.*` and `flow.*.transport` is laid over the preset it names.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Mistake, ScenarioError, quoted};
+use crate::node::{self, Node, Table, Value, merge};
+use crate::presets::{Kind, Preset};
+use crate::source::{Origin, Source};
+
+/// The most keys of a path in `--set`; no scenario is nested so deep.
+const MOST_KEYS: usize = 32;
+
+/// Something that can be extended.
+enum Target {
+    File(PathBuf),
+    Preset(&'static Preset),
+}
+
+impl Target {
+    /// What `name`, written at `origin`, refers to: a file if it has a slash or ends in `.toml`.
+    fn find(kind: Kind, name: &str, origin: &Origin) -> Result<Target, ScenarioError> {
+        if is_file_name(name) {
+            // Collecting the components drops the `.` of names such as "./other.toml".
+            return Ok(Target::File(origin.source.directory.join(name).components().collect()));
+        }
+        Preset::find(kind, name).map(Target::Preset).ok_or_else(|| unknown_preset(kind, name).at(origin))
+    }
+
+    /// The same for all spellings of the same file, so that cycles are noticed.
+    fn identity(&self) -> String {
+        match self {
+            Target::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+            Target::Preset(preset) => preset.source().name.clone(),
+        }
+    }
+}
+
+/// True for names that mean files and not presets.
+pub fn is_file_name(name: &str) -> bool {
+    name.contains(['/', '\\']) || name.ends_with(".toml")
+}
+
+/// The error for a name that no preset has.
+pub fn unknown_preset(kind: Kind, name: &str) -> ScenarioError {
+    ScenarioError::new(Mistake::UnknownPreset, format!("there is no {kind} preset of this name"))
+        .found(quoted(name))
+        .known(name, Preset::names(kind))
+        .note("a file is named by a path, such as \"./other.toml\"")
+}
+
+/// The chain of what extends what, to notice cycles and to name them.
+struct Chain {
+    identities: Vec<String>,
+    names: Vec<String>,
+}
+
+impl Chain {
+    fn starting_at(source: &Source) -> Chain {
+        let path = Path::new(&source.name);
+        let identity = path.canonicalize().map_or_else(|_| source.name.clone(), |path| path.display().to_string());
+        Chain { identities: vec![identity], names: vec![source.name.clone()] }
+    }
+
+    fn push(&mut self, target: &Target, source: &Source) -> Result<(), ScenarioError> {
+        let identity = target.identity();
+        self.names.push(source.name.clone());
+        if let Some(first) = self.identities.iter().position(|known| *known == identity) {
+            return Err(ScenarioError::new(Mistake::ExtendsCycle, "this extends itself")
+                .found(self.names[first..].join(" -> ")));
+        }
+        self.identities.push(identity);
+        Ok(())
+    }
+}
+
+/// The tree of a scenario text with everything it extends.
+pub fn scenario(source: &Arc<Source>) -> Result<Node, ScenarioError> {
+    let node = Node::parse(source)?;
+    extended(node, Kind::Scenario, &mut Vec::new(), &mut Chain::starting_at(source))
+}
+
+/// Lays `node` over the preset or file that its `extends` names, all the way down.
+fn extended(mut node: Node, kind: Kind, path: &mut Vec<String>, chain: &mut Chain) -> Result<Node, ScenarioError> {
+    match node.as_table_mut().and_then(|table| table.shift_remove("extends")) {
+        Some(extends) => Ok(merge(base_of(&extends, kind, path, chain)?, node, path)),
+        None => Ok(node),
+    }
+}
+
+/// The tree that an `extends` refers to.
+fn base_of(extends: &Node, kind: Kind, path: &mut Vec<String>, chain: &mut Chain) -> Result<Node, ScenarioError> {
+    let source = source_of(extends, kind, chain).map_err(|error| {
+        let path: Vec<&str> = path.iter().map(String::as_str).chain(["extends"]).collect();
+        error.at(&extends.origin).with_path(&path)
+    })?;
+    let base = Node::parse(&source).map_err(|error| {
+        let path: Vec<String> = path.iter().chain(error.keys()).cloned().collect();
+        error.with_path(&path)
+    })?;
+    extended(base, kind, path, chain)
+}
+
+/// The text that an `extends` refers to.
+fn source_of(extends: &Node, kind: Kind, chain: &mut Chain) -> Result<Arc<Source>, ScenarioError> {
+    let Some(name) = extends.as_str() else {
+        return Err(ScenarioError::new(Mistake::WrongType, "the value has the wrong type")
+            .found(extends.describe())
+            .allowed("the name of a preset or the path of a file, as a string"));
+    };
+    let target = Target::find(kind, name, &extends.origin)?;
+    let source = match &target {
+        Target::Preset(preset) => preset.source(),
+        Target::File(path) => Source::read(path)
+            .map_err(|error| error.found(quoted(name)).note(format!("it was looked for as {}", path.display())))?,
+    };
+    chain.push(&target, &source)?;
+    Ok(source)
+}
+
+/// Applies one `--set path=value` to the tree.
+pub fn set(root: &mut Node, path: &str, value: &str) -> Result<(), ScenarioError> {
+    let source = Source::new("--set", format!("{path}={value}"));
+    let keys: Vec<&str> = path.split('.').map(str::trim).collect();
+    let leaf = value_of(&source, path.len() + 1).map_err(|error| error.with_path(&keys))?;
+
+    let bad = |origin: &Origin, message: &str| ScenarioError::new(Mistake::BadSet, message).at(origin);
+    let whole_path = Origin::new(&source, 0..path.len());
+    if keys.len() > MOST_KEYS {
+        return Err(bad(&whole_path, "the path has too many keys").allowed(format!("at most {MOST_KEYS} keys")));
+    }
+    if keys == ["extends"] {
+        return Err(bad(&whole_path, "`extends` cannot be set here; name the other scenario instead"));
+    }
+    let mut place = &mut *root;
+    let mut walked: Vec<String> = Vec::new();
+    let mut offset = 0;
+    for (index, key) in keys.iter().enumerate() {
+        let length = path[offset..].find('.').unwrap_or(path.len() - offset);
+        let origin = Origin::new(&source, offset..offset + length);
+        offset += length + 1;
+        if key.is_empty() {
+            return Err(bad(&origin, "a key of the path is empty").allowed("a dotted path such as access.umts.bler"));
+        }
+        let stand_in = Node::empty_table(&origin);
+        *place = node::expand_string(std::mem::replace(place, stand_in), &walked);
+        let described = place.describe();
+        place = match &mut place.value {
+            Value::Table(table) => {
+                let fresh = || Node { key: Some(origin.clone()), ..Node::empty_table(&origin) };
+                table.entry((*key).to_string()).or_insert_with(fresh)
+            }
+            Value::Array(items) => {
+                let count = items.len();
+                let item = key.parse().ok().and_then(|index: usize| items.get_mut(index));
+                item.ok_or_else(|| {
+                    let message = format!("`{}` is an array, and this is none of its items", walked.join("."));
+                    bad(&origin, &message).allowed(match count {
+                        0 => "nothing, since it is empty".to_string(),
+                        _ => format!("an index from 0 to {}", count - 1),
+                    })
+                })?
+            }
+            _ => {
+                let message = format!("`{}` is {described}, which has no keys", walked.join("."));
+                return Err(bad(&origin, &message));
+            }
+        };
+        walked.push((*key).to_string());
+        if index + 1 == keys.len() {
+            let key = place.key.as_ref().map(|_| origin.clone());
+            let old = std::mem::replace(place, Node::empty_table(&origin));
+            *place = Node { key, ..merge(old, leaf, &mut walked) };
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The value behind byte `offset`: TOML if it is TOML, else the text itself, because shells take quotes away.
+fn value_of(source: &Arc<Source>, offset: usize) -> Result<Node, ScenarioError> {
+    let text = &source.text[offset..];
+    let origin = Origin::new(source, offset..source.text.len());
+    if text.trim().is_empty() {
+        return Err(ScenarioError::new(Mistake::BadSet, "the value is missing")
+            .at(&origin)
+            .allowed("a TOML value, such as 0.05 or \"60 ms\""));
+    }
+    match Node::parse_value(source, offset) {
+        Ok(node) => Ok(node),
+        Err(error) if error.mistake() == Mistake::HugeNumber => Err(error),
+        Err(error) if text.trim_start().starts_with(['"', '\'', '[', '{']) => Err(error),
+        Err(_) => Ok(Node { value: Value::String(text.trim().to_string()), origin, key: None }),
+    }
+}
+
+/// Lays every access and every transport over its preset.
+pub fn presets(root: &mut Node) -> Result<(), ScenarioError> {
+    let Some(top) = root.as_table_mut() else { return Ok(()) };
+    if let Some(accesses) = top.get_mut("access").and_then(Node::as_table_mut) {
+        for name in keys_of(accesses) {
+            preset(accesses, &name, Kind::Access, &["access"])?;
+        }
+    }
+    if let Some(flows) = top.get_mut("flow").and_then(Node::as_table_mut) {
+        for name in keys_of(flows) {
+            if let Some(flow) = flows.get_mut(&name).and_then(Node::as_table_mut) {
+                preset(flow, "transport", Kind::Transport, &["flow", &name])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn keys_of(table: &Table) -> Vec<String> {
+    table.keys().cloned().collect()
+}
+
+/// Resolves the preset at `table[key]`; `parents` are the keys above.
+fn preset(table: &mut Table, key: &str, kind: Kind, parents: &[&str]) -> Result<(), ScenarioError> {
+    let Some(slot) = table.get_mut(key) else { return Ok(()) };
+    let mut path: Vec<String> = parents.iter().map(|key| key.to_string()).collect();
+    path.push(key.to_string());
+
+    let written_as_string = slot.as_str().is_some();
+    let node = node::expand_string(slot.clone(), &path);
+    let label = label_of(&node);
+    let mut chain = Chain { identities: Vec::new(), names: Vec::new() };
+    let resolved = extended(node, kind, &mut path, &mut chain).map_err(|error| match written_as_string {
+        // There is no key `extends` in the file to point at.
+        true if error.keys().last().is_some_and(|key| key == "extends") => error.with_path(&path),
+        _ => error,
+    })?;
+    *slot = resolved;
+    if let (Kind::Transport, Some(label), Some(table)) = (kind, label, slot.as_table_mut()) {
+        table.entry("label".to_string()).or_insert(label);
+    }
+    Ok(())
+}
+
+/// What results call a transport that extends something: the preset's name, or the file's without its ending.
+fn label_of(node: &Node) -> Option<Node> {
+    let extends = node.get("extends")?;
+    let name = extends.as_str()?;
+    let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let label = stem.strip_suffix(".toml").unwrap_or(stem);
+    Some(Node { value: Value::String(label.to_string()), ..extends.clone() })
+}

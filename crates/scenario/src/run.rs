@@ -1,0 +1,265 @@
+//! One replication of a scenario in virtual time, and what it yields.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cellwind_engine::fact::FactRow;
+use cellwind_engine::time::{Span, Time};
+use cellwind_engine::world::{Captured as Seen, Stalled, World};
+use cellwind_path::traffic::Traffic;
+use cellwind_radio::block_arq::Blocks;
+use cellwind_transport::tcp::Counters;
+
+use crate::build::{Built, FlowEndpoints, SERVER_POINT, build};
+use crate::capture::{Captured, End, FlowEnds, pcapng};
+use crate::machines::AnyMachine;
+use crate::model::{Flow, Protocol, Scenario};
+
+/// How many instants pass between two looks at the cancel flag: a fraction of a millisecond of work.
+const INSTANTS_BETWEEN_LOOKS: u32 = 4096;
+
+/// What to record besides the results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Facts of all machines.
+    pub facts: bool,
+    /// Packets at both ends.
+    pub capture: bool,
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// Time stands still.
+    Stalled(Stalled),
+    /// A machine's books do not balance: a fault of this program.
+    Broken {
+        /// The machine.
+        machine: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+/// The results of one replication.
+#[derive(Debug)]
+pub struct Run {
+    /// Its number.
+    pub replication: u32,
+    /// When the run ended.
+    pub ended: Time,
+    /// Events it took.
+    pub events: u64,
+    /// Flows, in the order of the scenario.
+    pub flows: Vec<FlowResult>,
+    /// Bearers, one per terminal and direction.
+    pub bearers: Vec<BearerResult>,
+    /// Wired links, one per direction.
+    pub links: Vec<LinkResult>,
+    /// Facts, in the order they were told.
+    pub facts: Vec<FactRow>,
+    /// Names of the machines that facts refer to by number.
+    pub machine_names: Vec<String>,
+    /// Captures in pcapng, with the name of the end where they were taken.
+    pub captures: Vec<(String, Vec<u8>)>,
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    /// Name in the scenario.
+    pub name: String,
+    /// Name of the transport.
+    pub transport: String,
+    /// When it started.
+    pub start: Span,
+    /// From the start until the last byte was delivered in order; none when it was not.
+    pub duration: Option<Span>,
+    /// Bytes delivered in order.
+    pub bytes: u64,
+    /// Until when goodput counts: completion, or the end of the run.
+    pub until: Time,
+    /// The sender's counts.
+    pub counters: Counters,
+}
+
+/// What went through one direction of a bearer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BearerResult {
+    /// Access, terminal and direction, as in `"umts/ue/down"`.
+    pub name: String,
+    /// Packets and bytes.
+    pub traffic: Traffic,
+    /// Blocks.
+    pub blocks: Blocks,
+}
+
+/// What went through one direction of a wired link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkResult {
+    /// Link and direction, as in `"internet/down"`.
+    pub name: String,
+    /// Packets and bytes.
+    pub traffic: Traffic,
+}
+
+impl FlowResult {
+    /// Bits delivered per second from the start to completion, or to the end of the run.
+    pub fn goodput_bps(&self) -> f64 {
+        let time = self.until.since(Time::ZERO + self.start).as_secs_f64();
+        if time > 0.0 { 8.0 * self.bytes as f64 / time } else { 0.0 }
+    }
+
+    /// Mean of the sender's round-trip samples; none without any.
+    pub fn rtt_mean(&self) -> Option<Span> {
+        let samples = self.counters.rtt_samples;
+        (samples > 0).then(|| self.counters.rtt_sum / samples)
+    }
+}
+
+/// Runs one replication until all flows are done or `stop_at` has come.
+///
+/// The result depends on the scenario, its seed and `replication` alone. `cancel` is looked at now and then.
+pub fn run(scenario: &Scenario, replication: u32, record: Record, cancel: &AtomicBool) -> Result<Run, RunError> {
+    let Built { mut world, flows } = build(scenario, replication, record.facts, record.capture);
+    advance(&mut world, scenario, flows.len(), cancel)?;
+    check(&world)?;
+    Ok(collect(world, scenario, &flows, replication))
+}
+
+/// Checks the invariants of every machine.
+pub(crate) fn check(world: &World<AnyMachine>) -> Result<(), RunError> {
+    for (name, machine) in world.machines() {
+        machine.check().map_err(|what| RunError::Broken { machine: name.into(), what })?;
+    }
+    Ok(())
+}
+
+fn advance(
+    world: &mut World<AnyMachine>,
+    scenario: &Scenario,
+    flows: usize,
+    cancel: &AtomicBool,
+) -> Result<(), RunError> {
+    let stop = scenario.stop_at.map_or(Time::MAX, |span| Time::ZERO + span);
+    let mut instants = 0u32;
+    while (world.finished() as usize) < flows {
+        let Some(next) = world.next_timeout() else { break };
+        if next > stop {
+            return Ok(world.advance_to(stop)?);
+        }
+        world.advance_to(next)?;
+        instants += 1;
+        if instants == INSTANTS_BETWEEN_LOOKS {
+            instants = 0;
+            if cancel.load(Ordering::Relaxed) {
+                return Err(RunError::Cancelled);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn collect(mut world: World<AnyMachine>, scenario: &Scenario, flows: &[FlowEndpoints], replication: u32) -> Run {
+    let facts = world.take_facts();
+    let captures = captures(scenario, &world.take_captured());
+    let machines: Vec<(&str, &AnyMachine)> = world.machines().collect();
+    let ended = world.now();
+    let flows = scenario.flow.iter().zip(flows);
+    let flows = flows.map(|((name, flow), ends)| flow_result(name, flow, *ends, &machines, ended)).collect();
+    let mut bearers = Vec::new();
+    let mut links = Vec::new();
+    for (name, machine) in &machines {
+        match machine {
+            AnyMachine::BlockArq(bearer) => bearers.push(BearerResult {
+                name: name.trim_start_matches("access/").into(),
+                traffic: *bearer.traffic(),
+                blocks: *bearer.blocks(),
+            }),
+            AnyMachine::Link(link) => links.push(LinkResult {
+                name: name.trim_start_matches("link/").into(),
+                traffic: *link.traffic(),
+            }),
+            _ => {}
+        }
+    }
+    let machine_names = machines.iter().map(|(name, _)| (*name).to_string()).collect();
+    let events = world.events();
+    Run { replication, ended, events, flows, bearers, links, facts, machine_names, captures }
+}
+
+fn flow_result(
+    name: &str,
+    flow: &Flow,
+    ends: FlowEndpoints,
+    machines: &[(&str, &AnyMachine)],
+    ended: Time,
+) -> FlowResult {
+    let (AnyMachine::Source(source), AnyMachine::Sink(sink)) = (machines[ends.source].1, machines[ends.sink].1) else {
+        unreachable!("the builder put a source and a sink there");
+    };
+    let completed = sink.completed_at();
+    FlowResult {
+        name: name.into(),
+        transport: flow.transport.name().into(),
+        start: flow.start,
+        duration: completed.map(|at| at.since(Time::ZERO + flow.start)),
+        bytes: sink.receiver().delivered(),
+        until: completed.unwrap_or(ended),
+        counters: *source.sender().counters(),
+    }
+}
+
+/// One pcapng file per end that saw a packet.
+fn captures(scenario: &Scenario, seen: &[Seen]) -> Vec<(String, Vec<u8>)> {
+    if seen.is_empty() {
+        return Vec::new();
+    }
+    let place = |flow: &Flow| scenario.terminal.get_index_of(scenario.terminal_of(flow)).unwrap_or(0);
+    let ends: Vec<FlowEnds> = scenario.flow.values().map(|flow| flow_ends(flow, place(flow))).collect();
+    let names = std::iter::once("server").chain(scenario.terminal.keys().map(String::as_str));
+    let mut files = Vec::new();
+    for (point, name) in names.enumerate() {
+        let here = seen.iter().filter(|seen| usize::from(seen.point) == point);
+        let packets: Vec<Captured> = here
+            .map(|seen| {
+                let at_server = seen.point == SERVER_POINT;
+                let from = if at_server == seen.outgoing { End::Server } else { End::Terminal };
+                Captured { at: seen.time, from, packet: seen.packet }
+            })
+            .collect();
+        if !packets.is_empty() {
+            files.push((name.to_string(), pcapng(name, &ends, &packets)));
+        }
+    }
+    files
+}
+
+fn flow_ends(flow: &Flow, terminal: usize) -> FlowEnds {
+    let Protocol::Tcp(tcp) = &flow.transport.protocol;
+    FlowEnds {
+        terminal: terminal as u16,
+        mss: tcp.mss.as_bytes().min(u64::from(u16::MAX)) as u16,
+        window_scaling: tcp.window_scaling,
+    }
+}
+
+impl From<Stalled> for RunError {
+    fn from(stalled: Stalled) -> Self {
+        RunError::Stalled(stalled)
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Stalled(stalled) => stalled.fmt(f),
+            RunError::Broken { machine, what } => write!(f, "{machine} broke an invariant: {what}"),
+            RunError::Cancelled => f.write_str("the run was cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

@@ -1,0 +1,199 @@
+//! Random scenarios with all checks on: what holds for every scenario is tried on thousands.
+//!
+//! A seed stands for a scenario file, which is drawn, loaded and run. After a few events each machine's
+//! invariants are checked, and at the end every byte must have been delivered once and in order.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cellwind_engine::random::Stream;
+
+use crate::build::{Built, build};
+use crate::load::parse;
+use crate::machines::AnyMachine;
+use crate::run;
+
+/// Instants between two checks of all machines.
+const INSTANTS_BETWEEN_CHECKS: u64 = 16;
+/// A run that takes more events does not come to an end; the longest takes about a hundredth.
+const MOST_EVENTS: u64 = 50_000_000;
+
+/// Runs the scenarios of `count` seeds from `seed` on. Returns one text for each that failed.
+pub fn swarm(seed: u64, count: u64, cancel: &AtomicBool) -> Vec<String> {
+    let mut failures = Vec::new();
+    for seed in seed..seed.saturating_add(count) {
+        if cancel.load(Ordering::Relaxed) {
+            break;
+        }
+        let text = scenario(seed);
+        if let Err(what) = try_scenario(&text) {
+            failures.push(format!("seed {seed}: {what}\nrepeat with: cellwind swarm --seed {seed}\n\n{text}"));
+        }
+    }
+    failures
+}
+
+/// Loads and runs one scenario and says what did not hold.
+fn try_scenario(text: &str) -> Result<(), String> {
+    let loaded = parse(text, "swarm", &[]).map_err(|error| error.to_string())?;
+    let scenario = &loaded.scenario;
+    let Built { mut world, flows } = build(scenario, 0, false, false);
+    let mut instants = 0u64;
+    while (world.finished() as usize) < flows.len() {
+        let Some(next) = world.next_timeout() else { break };
+        world.advance_to(next).map_err(|stalled| stalled.to_string())?;
+        instants += 1;
+        if instants.is_multiple_of(INSTANTS_BETWEEN_CHECKS) {
+            run::check(&world).map_err(|error| format!("at {}: {error}", world.now()))?;
+        }
+        if world.events() > MOST_EVENTS {
+            return Err(format!("no end after {} events, at {}", world.events(), world.now()));
+        }
+    }
+    run::check(&world).map_err(|error| error.to_string())?;
+    let machines: Vec<(&str, &AnyMachine)> = world.machines().collect();
+    for (ends, (name, flow)) in flows.iter().zip(&scenario.flow) {
+        let AnyMachine::Sink(sink) = machines[ends.sink].1 else { continue };
+        let delivered = sink.receiver().delivered();
+        if sink.completed_at().is_none() {
+            return Err(format!("flow {name} ({}) stopped after {delivered} bytes at {}", flow.bulk, world.now()));
+        }
+        if flow.bulk.to_string() != cellwind_engine::units::Size::from_bytes(delivered).to_string() {
+            return Err(format!("flow {name} was to deliver {}, not {delivered} bytes", flow.bulk));
+        }
+    }
+    Ok(())
+}
+
+/// Draws the scenario file of a seed.
+pub fn scenario(seed: u64) -> String {
+    let mut draw = Draw(Stream::new(seed, 0, "swarm"));
+    let mut file = format!("seed = {seed}\n");
+    let segments = draw.between(3, 40);
+    let access = draw.chance(0.8);
+    let links = draw.between(u64::from(!access), 2);
+    for link in 0..links {
+        draw.link(link, segments, &mut file);
+    }
+    if access {
+        draw.access(&mut file);
+    }
+    let terminals = if access { draw.between(1, 3) } else { 1 };
+    for terminal in 0..terminals {
+        writeln!(file, "[terminal.t{terminal}]").expect("a string takes all");
+    }
+    for flow in 0..draw.between(1, 3) {
+        let terminal = draw.between(0, terminals - 1);
+        draw.flow(flow, terminal, &mut file);
+    }
+    file
+}
+
+/// Draws of settings, as text.
+struct Draw(Stream);
+
+impl Draw {
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.0.below(most - least + 1)
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        self.0.uniform() < probability
+    }
+
+    fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.below(choices.len() as u64) as usize]
+    }
+
+    fn link(&mut self, number: u64, segments: u64, file: &mut String) {
+        let queue = match self.between(0, 2) {
+            0 => "unlimited".to_string(),
+            1 => format!("{} packets", self.between(2, 50)),
+            _ => format!("{} B", self.between(3000, 60_000)),
+        };
+        let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
+        line(format!("[link.l{number}]"));
+        if self.chance(0.7) {
+            line(format!("rate = \"{} kbit/s\"", self.choose(&[32, 128, 384, 2000, 20_000])));
+        }
+        line(format!("delay = \"{} ms\"", self.between(0, 200)));
+        line(format!("loss = {}", self.choose(&[0.0, 0.0, 0.001, 0.01, 0.1])));
+        line(format!("queue = \"{queue}\""));
+        if self.chance(0.3) {
+            let segment = self.between(1, segments);
+            let fault = match self.between(0, 3) {
+                0 => format!("drop_data = {segment}"),
+                1 => format!("drop_ack = {segment}"),
+                2 => format!("drop_segment = {segment}, transmission = {}", self.between(1, 2)),
+                _ => format!("delay_segment = {segment}, by = \"5 s\", overtaking = {}", self.chance(0.5)),
+            };
+            line(format!("{}.faults = [{{ {fault} }}]", self.choose(&["down", "up"])));
+        }
+    }
+
+    fn access(&mut self, file: &mut String) {
+        let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
+        let rate = self.choose(&[64u64, 128, 384, 2000]);
+        let tti = self.choose(&[10u64, 20, 40, 80]);
+        let capacity = rate * tti / 8;
+        let pdu = self.choose(&[None, Some(40), Some(capacity.min(320))]);
+        let bler = self.choose(&[0.0, 0.01, 0.1, 0.3, 0.5]);
+        line("[access.a]\ntype = \"block-arq\"".into());
+        line(format!("rate = \"{rate} kbit/s\"\ntti = \"{tti} ms\"\nbler = {bler}"));
+        line(format!("feedback_delay = \"{} ms\"\ndelay = \"{} ms\"", self.between(0, 100), self.between(0, 100)));
+        line(match pdu {
+            Some(bytes) => format!("pdu = \"{bytes} B\""),
+            None => "pdu = \"one per TTI\"".into(),
+        });
+        // Few enough lost packets that TCP gets through: a packet has at most 1500 / pdu + 2 blocks.
+        let blocks = 1500.0 / pdu.unwrap_or(capacity) as f64 + 2.0;
+        let enough = (1..40).find(|&attempts| blocks * f64::powi(bler, attempts) < 0.05).unwrap_or(40);
+        if self.chance(0.4) {
+            line(format!("max_transmissions = {}", self.between(enough as u64, 40)));
+        }
+        line(format!("delivery = \"{}\"", self.choose(&["in-sequence", "out-of-sequence"])));
+        line(format!("tti_start = \"{}\"", self.choose(&["grid", "on-demand"])));
+        if self.chance(0.4) {
+            line(format!("queue = \"{} packets\"", self.between(2, 40)));
+        }
+    }
+
+    fn flow(&mut self, number: u64, terminal: u64, file: &mut String) {
+        let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
+        line(format!("[flow.f{number}]\nterminal = \"t{terminal}\""));
+        line(format!("direction = \"{}\"", self.choose(&["down", "down", "up"])));
+        line(format!("start = \"{} ms\"", self.between(0, 3000)));
+        let most = self.choose(&[1, 100, 20_000, 150_000]);
+        line(format!("bulk = \"{} B\"", self.between(1, most)));
+        let preset = self.choose(&["tahoe", "reno", "newreno", "sack"]);
+        line(format!("[flow.f{number}.transport]\nextends = \"{preset}\""));
+        line(format!("mss = \"{} B\"", self.choose(&[536, 1460, 100])));
+        line(format!("receive_window = \"{} segments\"", self.between(1, 64)));
+        line(format!("initial_window = \"{}\"", self.choose(&["1 segment", "rfc3390", "rfc6928"])));
+        line(format!("timestamps = {}\nwindow_scaling = {}", self.chance(0.5), self.chance(0.5)));
+        line(format!("limited_transmit = {}\ndup_thresh = {}", self.chance(0.5), self.between(1, 5)));
+        if preset != "sack" {
+            line(format!("recovery.bug_fix = \"{}\"", self.choose(&["off", "less-careful", "careful"])));
+        }
+        if preset == "newreno" {
+            line(format!("recovery.partial_ack = \"{}\"", self.choose(&["impatient", "slow-but-steady"])));
+        }
+        line(format!("delayed_ack = {{ every = {}, timer = \"200 ms\" }}", self.between(1, 3)));
+        line(format!("rto.minimum = \"{} ms\"", self.choose(&[10, 200, 1000])));
+        line(format!("rto.granularity = \"{} ms\"", self.choose(&[1, 100, 500])));
+        line(format!("rto.timing = \"{}\"", self.choose(&["per-window", "per-segment"])));
+        let (fast, duplicate) = (self.chance(0.3), self.chance(0.3));
+        line(format!("rto.restart_on_fast_retransmit = {fast}\nrto.restart_on_duplicate_ack = {duplicate}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_arrives_once_and_in_order_in_two_thousand_scenarios() {
+        let failures = swarm(1, 2000, &AtomicBool::new(false));
+        assert!(failures.is_empty(), "{} failed, the first:\n{}", failures.len(), failures[0]);
+    }
+}

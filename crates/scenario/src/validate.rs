@@ -1,0 +1,245 @@
+//! What the types alone cannot say: values that must fit each other.
+
+use cellwind_engine::time::Span;
+use cellwind_engine::units::Size;
+use cellwind_path::settings::LinkSettings;
+use cellwind_radio::settings::{BlockArqSettings, PduSize};
+use cellwind_transport::tcp::settings::TcpSettings;
+
+use crate::directions::Direction;
+use crate::error::{Mistake, ScenarioError, quoted};
+use crate::model::{Access, Bulk, Flow, Protocol, Scenario};
+use crate::node::Node;
+
+mod tcp;
+
+/// The longest name of a link, access, terminal or flow.
+const LONGEST_NAME: usize = 64;
+/// The most flows: their numbers have 16 bits.
+const MOST_FLOWS: usize = 65_535;
+/// The longest TTI; what it carries at the largest rate fits 64 bits.
+const LONGEST_TTI: Span = Span::from_secs(3_600);
+/// The most blocks that one TTI may carry, which bounds the work of one event.
+const MOST_BLOCKS: u64 = 100_000;
+
+/// Checks a scenario whose defaults are filled in against the tree it came from; gives back the warnings.
+pub fn check(scenario: &Scenario, tree: &Node) -> Result<Vec<String>, ScenarioError> {
+    let checker = Checker { scenario, tree };
+    checker.names()?;
+    checker.run()?;
+    for (name, link) in &scenario.link {
+        for direction in Direction::BOTH {
+            checker.link(name, direction, link.get(direction))?;
+        }
+    }
+    for (name, access) in &scenario.access {
+        let Access::BlockArq(bearer) = access;
+        for direction in Direction::BOTH {
+            checker.block_arq(name, direction, bearer.get(direction))?;
+        }
+    }
+    checker.terminals()?;
+    for (name, flow) in &scenario.flow {
+        checker.flow(name, flow)?;
+    }
+    Ok(checker.warnings())
+}
+
+struct Checker<'a> {
+    scenario: &'a Scenario,
+    tree: &'a Node,
+}
+
+impl Checker<'_> {
+    /// The error with the path, and the place of the nearest value on the way to it that was written.
+    fn place(&self, path: &[&str], error: ScenarioError) -> ScenarioError {
+        let written = (0..=path.len()).rev().find_map(|length| self.tree.find(&path[..length]));
+        let error = error.with_path(path);
+        match written {
+            Some(node) => error.at(&node.origin),
+            None => error,
+        }
+    }
+
+    /// The error at the one of several values that is to blame: the first that was written for this scenario and
+    /// does not come from a preset, else the first.
+    fn blame(&self, paths: &[Vec<&str>], error: ScenarioError) -> ScenarioError {
+        let own = |path: &&Vec<&str>| self.tree.find(path).is_some_and(|node| !node.origin.source.is_preset);
+        match paths.iter().find(own).or(paths.first()) {
+            Some(path) => self.place(path, error),
+            None => error,
+        }
+    }
+
+    /// The path of a key that may be written for one direction or for both.
+    fn of_direction<'p>(&self, section: &'p str, name: &'p str, direction: Direction, key: &'p str) -> Vec<&'p str> {
+        let exact = vec![section, name, direction.word(), key];
+        let both = vec![section, name, key];
+        if self.tree.find(&exact).is_none() && self.tree.find(&both).is_some() { both } else { exact }
+    }
+
+    fn names(&self) -> Result<(), ScenarioError> {
+        for section in ["link", "access", "terminal", "flow"] {
+            for (name, node) in self.tree.get(section).and_then(Node::as_table).into_iter().flatten() {
+                let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+                if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(good) {
+                    let error = ScenarioError::new(Mistake::BadName, format!("this cannot be the name of a {section}"))
+                        .found(quoted(name))
+                        .allowed(format!("1 to {LONGEST_NAME} letters A-Z and a-z, digits, `_` and `-`"));
+                    return Err(error.at(node.key_origin()).with_path(&[section, name]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self) -> Result<(), ScenarioError> {
+        let scenario = self.scenario;
+        if !(1..=1_000_000).contains(&scenario.replications) {
+            let error = out_of_range(scenario.replications, "a whole number from 1 to 1000000");
+            return Err(self.place(&["replications"], error));
+        }
+        if scenario.stop_at.is_some_and(|span| span.is_zero()) {
+            return Err(self.place(&["stop_at"], out_of_range("0 s", "a time above 0 s")));
+        }
+        if scenario.flow.is_empty() {
+            let error = ScenarioError::new(Mistake::NoFlow, "the scenario has no flow, so there is nothing to run")
+                .allowed("at least one table such as [flow.download] with `transport` and `bulk`");
+            return Err(self.place(&["flow"], error));
+        }
+        if scenario.flow.len() > MOST_FLOWS {
+            let error = out_of_range(format!("{} flows", scenario.flow.len()), &format!("at most {MOST_FLOWS} flows"));
+            return Err(self.place(&["flow"], error));
+        }
+        if scenario.link.is_empty() && scenario.access.is_empty() {
+            let message = "there is nothing between the servers and the terminals";
+            let error =
+                ScenarioError::new(Mistake::NoPath, message).allowed("at least one [link.…] or [access.…] table");
+            return Err(self.place(&[], error));
+        }
+        Ok(())
+    }
+
+    fn link(&self, name: &str, direction: Direction, link: &LinkSettings) -> Result<(), ScenarioError> {
+        for (index, fault) in link.faults.iter().enumerate() {
+            if let Err(reason) = fault.rule() {
+                let mut path = self.of_direction("link", name, direction, "faults");
+                let index = index.to_string();
+                path.push(&index);
+                return Err(self.place(&path, ScenarioError::new(Mistake::Conflict, reason)));
+            }
+        }
+        Ok(())
+    }
+
+    fn block_arq(&self, name: &str, direction: Direction, bearer: &BlockArqSettings) -> Result<(), ScenarioError> {
+        let blame = |keys: &[&'static str], error| {
+            let paths: Vec<_> = keys.iter().map(|key| self.of_direction("access", name, direction, key)).collect();
+            Err(self.blame(&paths, error))
+        };
+        if bearer.tti.is_zero() || bearer.tti > LONGEST_TTI {
+            let allowed = format!("a time above 0 s and up to {LONGEST_TTI}, such as \"20 ms\"");
+            return blame(&["tti"], out_of_range(bearer.tti, &allowed));
+        }
+        let capacity = bearer.rate.size_in(bearer.tti);
+        let carries = format!("{} for {} carry {capacity}", bearer.rate, bearer.tti);
+        match (bearer.pdu, bearer.blocks_per_tti()) {
+            (_, Some((_, count))) if count > MOST_BLOCKS => {
+                let error = out_of_range(format!("{count} PDUs in each TTI"), &format!("at most {MOST_BLOCKS}"));
+                blame(&["pdu", "rate", "tti"], error.note(carries))
+            }
+            (_, Some(_)) => Ok(()),
+            (PduSize::Bytes(Size::ZERO), None) => blame(&["pdu"], out_of_range("0 B", "a size above 0 B")),
+            (PduSize::Bytes(pdu), None) => {
+                let error = ScenarioError::new(Mistake::PduTooLarge, "the PDU does not fit into a TTI")
+                    .found(format!("a PDU of {pdu}"))
+                    .allowed(format!("at most {capacity}, since {carries}"));
+                blame(&["pdu", "rate", "tti"], error)
+            }
+            (PduSize::OnePerTti, None) => {
+                let error = ScenarioError::new(Mistake::PduTooLarge, "a TTI does not carry a single byte")
+                    .found(carries)
+                    .allowed("at least 1 B in each TTI");
+                blame(&["rate", "tti"], error)
+            }
+        }
+    }
+
+    fn terminals(&self) -> Result<(), ScenarioError> {
+        for (name, terminal) in &self.scenario.terminal {
+            let accesses = self.scenario.access.keys();
+            let path = ["terminal", name, "access"];
+            match &terminal.access {
+                Some(access) if self.scenario.access.contains_key(access) => {}
+                Some(access) => return Err(self.place(&path, unknown_reference("access", access, accesses))),
+                None if self.scenario.access.is_empty() => {}
+                None => return Err(self.place(&path, ambiguous("access", accesses))),
+            }
+        }
+        Ok(())
+    }
+
+    fn flow(&self, name: &str, flow: &Flow) -> Result<(), ScenarioError> {
+        let terminals = self.scenario.terminal.keys();
+        let path = ["flow", name, "terminal"];
+        match &flow.terminal {
+            Some(terminal) if self.scenario.terminal.contains_key(terminal) => {}
+            Some(terminal) => return Err(self.place(&path, unknown_reference("terminal", terminal, terminals))),
+            None => return Err(self.place(&path, ambiguous("terminal", terminals))),
+        }
+        if flow.bulk == Bulk::Unlimited && self.scenario.stop_at.is_none() {
+            let error = ScenarioError::new(Mistake::NeverEnds, "the flow never ends and neither does the scenario")
+                .found(quoted("unlimited"))
+                .allowed("an amount such as \"16 MB\", or \"unlimited\" together with `stop_at = \"1 h\"` at the top");
+            return Err(self.place(&["flow", name, "bulk"], error));
+        }
+        let Protocol::Tcp(settings) = &flow.transport.protocol;
+        self.tcp(name, settings)
+    }
+
+    fn tcp(&self, flow: &str, settings: &TcpSettings) -> Result<(), ScenarioError> {
+        tcp::check(settings).map_err(|(keys, error)| {
+            let path =
+                |keys: &&[&'static str]| ["flow", flow, "transport"].into_iter().chain(keys.iter().copied()).collect();
+            self.blame(&keys.iter().map(path).collect::<Vec<_>>(), error)
+        })
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let scenario = self.scenario;
+        let mut warnings = Vec::new();
+        for access in scenario.access.keys() {
+            if !scenario.terminal.values().any(|terminal| terminal.access.as_ref() == Some(access)) {
+                warnings.push(format!("access.{access} serves no terminal"));
+            }
+        }
+        for terminal in scenario.terminal.keys() {
+            if !scenario.flow.values().any(|flow| scenario.terminal_of(flow) == terminal) {
+                warnings.push(format!("terminal.{terminal} has no flow"));
+            }
+        }
+        for (name, flow) in &scenario.flow {
+            if scenario.stop_at.is_some_and(|stop_at| flow.start >= stop_at) {
+                warnings.push(format!("flow.{name} starts when the scenario has already ended"));
+            }
+            let Protocol::Tcp(settings) = &flow.transport.protocol;
+            warnings.extend(tcp::warnings(settings).map(|text| format!("flow.{name}.transport: {text}")));
+        }
+        warnings
+    }
+}
+
+fn out_of_range(found: impl ToString, allowed: &str) -> ScenarioError {
+    ScenarioError::new(Mistake::OutOfRange, "the value is out of range").found(found.to_string()).allowed(allowed)
+}
+
+fn unknown_reference<'a>(section: &str, name: &str, known: impl Iterator<Item = &'a String>) -> ScenarioError {
+    ScenarioError::new(Mistake::UnknownReference, format!("the scenario has no {section} of this name"))
+        .found(quoted(name))
+        .known(name, known)
+}
+
+fn ambiguous<'a>(section: &str, known: impl Iterator<Item = &'a String>) -> ScenarioError {
+    let message = format!("the scenario has several tables [{section}.…], so `{section}` must name one");
+    ScenarioError::new(Mistake::Ambiguous, message).known("", known)
+}

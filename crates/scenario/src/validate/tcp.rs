@@ -1,0 +1,117 @@
+//! Checks of TCP settings.
+
+use cellwind_engine::time::Span;
+use cellwind_engine::units::Size;
+use cellwind_transport::tcp::amount::Window;
+use cellwind_transport::tcp::settings::{RecoverySettings, TcpSettings};
+
+use super::out_of_range;
+use crate::error::{Mistake, ScenarioError};
+
+/// Bytes that the timestamps option takes from each segment (RFC 7323 §3.2, appendix A: 10, padded to 12).
+const TIMESTAMPS_BYTES: u64 = 12;
+/// The largest payload of an IPv4 packet with plain headers (RFC 791 §3.1: total length of 16 bits).
+const LARGEST_MSS: u64 = 65_535 - 40;
+/// IP and TCP headers at their longest, 60 bytes each (RFC 791 §3.1, RFC 9293 §3.1).
+const LARGEST_HEADER: u64 = 120;
+/// The largest window that scaling can express (RFC 7323 §2.3).
+const LARGEST_WINDOW: u64 = 1 << 30;
+/// The largest window without scaling (RFC 7323 §2).
+const LARGEST_PLAIN_WINDOW: u64 = 65_535;
+
+/// Keys below `transport`.
+type Keys = &'static [&'static str];
+
+/// A mistake, with the values that may be to blame.
+type Found = (&'static [Keys], ScenarioError);
+
+/// Checks the settings of one connection.
+pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
+    sizes(tcp)?;
+    counts(tcp)?;
+    timers(tcp)?;
+    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
+    if matches!(tcp.recovery, RecoverySettings::Sack(_)) && !tcp.sack {
+        return conflict(&[&["recovery"], &["sack"]], "recovery by SACK needs a receiver that sends it: `sack = true`");
+    }
+    if tcp.d_sack && !tcp.sack {
+        return conflict(&[&["d_sack"], &["sack"]], "D-SACK is a kind of SACK and needs `sack = true`");
+    }
+    Ok(())
+}
+
+fn sizes(tcp: &TcpSettings) -> Result<(), Found> {
+    let mss = tcp.mss.as_bytes();
+    let options = if tcp.timestamps { TIMESTAMPS_BYTES } else { 0 };
+    if mss <= options || mss > LARGEST_MSS {
+        let least = Size::from_bytes(options + 1);
+        let error = out_of_range(tcp.mss, &format!("{least} to {}", Size::from_bytes(LARGEST_MSS)));
+        let why = format!("timestamps take {} of each segment", Size::from_bytes(options));
+        return Err((&[&["mss"], &["timestamps"]], if options > 0 { error.note(why) } else { error }));
+    }
+    if tcp.header > Size::from_bytes(LARGEST_HEADER) {
+        let allowed = format!("0 B to {}", Size::from_bytes(LARGEST_HEADER));
+        return Err((&[&["header"]], out_of_range(tcp.header, &allowed)));
+    }
+    let window = tcp.receive_window.bytes(mss);
+    if window < mss || window > LARGEST_WINDOW {
+        let allowed = format!("one full segment ({}) to {}", tcp.mss, Size::from_bytes(LARGEST_WINDOW));
+        return Err((&[&["receive_window"], &["mss"]], out_of_range(tcp.receive_window, &allowed)));
+    }
+    match tcp.initial_ssthresh {
+        Some(ssthresh) if ssthresh.bytes(mss) < mss => {
+            let allowed = format!("at least one full segment ({})", tcp.mss);
+            Err((&[&["initial_ssthresh"], &["mss"]], out_of_range(ssthresh, &allowed)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn counts(tcp: &TcpSettings) -> Result<(), Found> {
+    let counts: [(&'static [Keys], u32); 3] = [
+        (&[&["dup_thresh"]], tcp.dup_thresh),
+        (&[&["delayed_ack", "every"]], tcp.delayed_ack.every),
+        (&[&["rto", "attempts"]], tcp.rto.attempts),
+    ];
+    match counts.into_iter().find(|(_, count)| *count == 0) {
+        Some((keys, count)) => Err((keys, out_of_range(count, "a whole number of at least 1"))),
+        None => Ok(()),
+    }
+}
+
+fn timers(tcp: &TcpSettings) -> Result<(), Found> {
+    let (rto, zero) = (&tcp.rto, Span::ZERO);
+    let positive: [(&'static [Keys], Span); 5] = [
+        (&[&["timestamp_clock"]], tcp.timestamp_clock),
+        (&[&["rto", "initial"]], rto.initial),
+        (&[&["rto", "maximum"]], rto.maximum),
+        (&[&["rto", "granularity"]], rto.granularity),
+        (&[&["delayed_ack", "timer"]], if tcp.delayed_ack.every > 1 { tcp.delayed_ack.timer } else { rto.maximum }),
+    ];
+    if let Some((keys, span)) = positive.into_iter().find(|(_, span)| *span == zero) {
+        return Err((keys, out_of_range(span, "a time above 0 s")));
+    }
+    let bounded: [(&'static [Keys], Span); 2] = [
+        (&[&["rto", "minimum"], &["rto", "maximum"]], rto.minimum),
+        (&[&["rto", "initial"], &["rto", "maximum"]], rto.initial),
+    ];
+    if let Some((keys, span)) = bounded.into_iter().find(|(_, span)| *span > rto.maximum) {
+        let error = ScenarioError::new(Mistake::Conflict, "the upper bound of the timer is below its other values")
+            .found(format!("{span}, while `rto.maximum` is {}", rto.maximum));
+        return Err((keys, error));
+    }
+    Ok(())
+}
+
+/// What is allowed but probably not meant.
+pub fn warnings(tcp: &TcpSettings) -> impl Iterator<Item = String> {
+    let window = tcp.receive_window.bytes(tcp.mss.as_bytes());
+    let cut = (!tcp.window_scaling && window > LARGEST_PLAIN_WINDOW).then(|| {
+        let written = match tcp.receive_window {
+            Window::Bytes(size) => size.to_string(),
+            segments => format!("{segments} ({})", Size::from_bytes(window)),
+        };
+        format!("receive_window {written} is cut to 65535 B, because window_scaling is off")
+    });
+    cut.into_iter()
+}

@@ -1,0 +1,221 @@
+//! Loading, resolving and writing scenarios.
+
+use cellwind_scenario::model::{Access, Bulk, Protocol};
+use cellwind_scenario::{Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets};
+
+fn sets(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect()
+}
+
+fn with(name: &str, pairs: &[(&str, &str)]) -> Loaded {
+    load(name, &sets(pairs)).unwrap()
+}
+
+fn mistake(result: Result<Loaded, ScenarioError>) -> ScenarioError {
+    result.map(|loaded| loaded.name).unwrap_err()
+}
+
+/// The TCP settings of a flow, as TOML text to look into.
+fn transport(loaded: &Loaded, flow: &str) -> toml::Table {
+    let file: toml::Table = loaded.scenario.to_toml().unwrap().parse().unwrap();
+    file["flow"][flow]["transport"].as_table().unwrap().clone()
+}
+
+fn scenario_names() -> impl Iterator<Item = &'static str> {
+    presets().into_iter().filter(|(kind, ..)| *kind == Kind::Scenario).map(|(_, name, _)| name)
+}
+
+#[test]
+fn every_ready_made_scenario_loads_without_a_warning() {
+    for name in scenario_names() {
+        let loaded = load(name, &[]).unwrap();
+        assert_eq!(loaded.name, name);
+        assert!(loaded.warnings.is_empty(), "{name}: {:?}", loaded.warnings);
+        assert!(!loaded.summary.is_empty());
+        assert!(!loaded.scenario.title.is_empty() && !loaded.scenario.description.is_empty());
+    }
+}
+
+#[test]
+fn every_transport_and_access_preset_can_take_its_place() {
+    for (kind, name, summary) in presets() {
+        assert!(!summary.is_empty() && preset_text(kind, name).unwrap().contains(summary));
+        match kind {
+            Kind::Scenario => {}
+            Kind::Access => drop(with("umts-384", &[("access.umts", name)])),
+            Kind::Transport => {
+                let loaded = with("umts-384", &[("flow.download.transport", name)]);
+                assert_eq!(loaded.scenario.flow["download"].transport.name(), name);
+            }
+        }
+    }
+    assert_eq!(preset_text(Kind::Transport, "renoo").unwrap_err().nearest(), Some("reno"));
+}
+
+#[test]
+fn the_resolved_file_loads_to_an_equal_scenario() {
+    let variants: &[&[(&str, &str)]] = &[
+        &[],
+        &[("replications", "20"), ("seed", "9223372036854775807"), ("stop_at", "1.5 h")],
+        &[("link.internet.down.rate", "10 Mbit/s"), ("link.internet.up.queue", "64 kB")],
+        &[("link.internet.down.faults", "[{ drop_data = 12 }, { delay_segment = 9, by = '5 s', overtaking = true }]")],
+        &[("flow.download.transport.extends", "sack"), ("flow.download.transport.rto.initial", "3 s")],
+        &[("flow.download.transport.label", "mine"), ("title", "a \"quoted\"\ttitle\u{7}")],
+        &[("flow.download.transport.initial_ssthresh", "20 segments"), ("flow.download.bulk", "27778 segments")],
+        &[("access.umts.max_transmissions", "4"), ("access.umts.down.pdu", "40 B"), ("access.umts.bler", "7 %")],
+    ];
+    for set in variants {
+        for name in ["umts-384", "umts-64"] {
+            let loaded = with(name, set);
+            let text = loaded.scenario.to_toml().unwrap();
+            let again = parse(&text, name, &[]).unwrap_or_else(|error| panic!("{error}\n\n{text}"));
+            assert_eq!(again.scenario, loaded.scenario);
+            assert_eq!(again.scenario.digest(), loaded.scenario.digest());
+            assert_eq!(again.scenario.to_toml().unwrap(), text);
+        }
+    }
+    for name in scenario_names() {
+        let scenario = load(name, &[]).unwrap().scenario;
+        assert_eq!(parse(&scenario.to_toml().unwrap(), name, &[]).unwrap().scenario, scenario);
+    }
+}
+
+#[test]
+fn the_digest_covers_everything_but_the_replications() {
+    let digest = |pairs: &[(&str, &str)]| with("umts-384", pairs).scenario.digest();
+    let plain = digest(&[]);
+    assert_eq!(plain.len(), 64);
+    assert_eq!(plain, digest(&[("replications", "100")]));
+    assert_eq!(plain, digest(&[("access.umts.tti", "0.02 s"), ("flow.download.bulk", "16000 kB")]));
+    for change in [("seed", "2"), ("access.umts.up.bler", "0.01"), ("flow.download.transport.label", "other")] {
+        assert_ne!(plain, digest(&[change]), "{change:?}");
+    }
+}
+
+/// A resolved file keeps common settings above the directions, so that `--set` on it does what it does on the original.
+#[test]
+fn settings_changed_on_the_resolved_file_change_both_directions() {
+    let text = with("umts-384", &[]).scenario.to_toml().unwrap();
+    let change = [("access.umts.rate", "128 kbit/s"), ("access.umts.delay", "80 ms")];
+    let again = parse(&text, "umts-384", &sets(&change)).unwrap();
+    assert_eq!(again.scenario, with("umts-384", &change).scenario);
+}
+
+#[test]
+fn keys_of_a_direction_override_those_of_both() {
+    let loaded = with("umts-384", &[("access.umts.up.rate", "64 kbit/s"), ("access.umts.bler", "0.2")]);
+    let Access::BlockArq(bearer) = &loaded.scenario.access["umts"];
+    assert_eq!((bearer.down.rate.as_bps(), bearer.up.rate.as_bps()), (384_000, 64_000));
+    assert_eq!((bearer.down.bler.get(), bearer.up.bler.get()), (0.2, 0.0));
+}
+
+#[test]
+fn a_string_replaces_and_a_table_refines() {
+    let base = "extends = 'umts-384'\nflow.download.transport = { mss = '536 B', label = 'small' }\n";
+    let refined = parse(base, "x", &[]).unwrap();
+    let tcp = transport(&refined, "download");
+    assert_eq!((tcp["mss"].as_str(), tcp["recovery"]["type"].as_str()), (Some("536 B"), Some("reno")));
+
+    let replaced = parse(base, "x", &sets(&[("flow.download.transport", "sack")])).unwrap();
+    let tcp = transport(&replaced, "download");
+    assert_eq!((tcp["mss"].as_str(), tcp["label"].as_str()), (Some("1460 B"), Some("sack")));
+
+    let other_base = parse(base, "x", &sets(&[("flow.download.transport.extends", "newreno")])).unwrap();
+    let tcp = transport(&other_base, "download");
+    assert_eq!((tcp["mss"].as_str(), tcp["recovery"]["type"].as_str()), (Some("536 B"), Some("newreno")));
+}
+
+#[test]
+fn a_choice_is_a_string_or_a_table_with_its_type() {
+    let path = "flow.download.transport.recovery";
+    let string = with("umts-384", &[(path, "newreno")]);
+    let table = with("umts-384", &[(path, "{ type = 'newreno' }")]);
+    assert_eq!(string.scenario, table.scenario);
+    // Another type leaves nothing of the settings of the type before.
+    let newreno = [(path, "{ type = 'newreno', partial_ack = 'slow-but-steady' }"), (path, "{ type = 'reno' }")];
+    assert_eq!(with("umts-384", &newreno).scenario, with("umts-384", &[(path, "reno")]).scenario);
+    // A setting beside a choice given as a string refines it.
+    let refined = with("umts-384", &[(path, "newreno"), ("flow.download.transport.recovery.bug_fix", "off")]);
+    assert_eq!(transport(&refined, "download")["recovery"]["bug_fix"].as_str(), Some("off"));
+}
+
+#[test]
+fn shells_take_the_quotes_and_the_value_stays_a_string() {
+    let quoted = with("umts-384", &[("access.umts.delay", "\"80 ms\""), ("title", "'x = 1'")]);
+    let bare = with("umts-384", &[("access.umts.delay", "80 ms"), ("title", "x = 1")]);
+    assert_eq!(quoted.scenario, bare.scenario);
+}
+
+#[test]
+fn later_values_win_and_values_can_be_added_to_a_loaded_scenario() {
+    let once = with("umts-384", &[("access.umts.bler", "0.05"), ("seed", "7")]);
+    let changed = once.with_values(&sets(&[("access.umts.bler", "0.2")])).unwrap();
+    assert_eq!(changed.scenario, with("umts-384", &[("seed", "7"), ("access.umts.bler", "0.2")]).scenario);
+    assert_eq!((changed.name, changed.summary), (once.name.clone(), once.summary.clone()));
+    assert_eq!(mistake(once.with_values(&sets(&[("seed", "x")]))).path(), "seed");
+}
+
+#[test]
+fn links_keep_the_order_they_were_written_in() {
+    let text =
+        "extends = 'umts-384'\nlink.zulu.delay = '1 ms'\nlink.alpha.delay = '2 ms'\nlink.internet.up.delay = '3 ms'\n";
+    let names: Vec<String> = parse(text, "x", &[]).unwrap().scenario.link.keys().cloned().collect();
+    assert_eq!(names, ["internet", "zulu", "alpha"]);
+}
+
+#[test]
+fn what_is_left_away_is_filled_in() {
+    let loaded = with("umts-384", &[]);
+    let flow = &loaded.scenario.flow["download"];
+    assert_eq!(loaded.scenario.terminal_of(flow), "ue");
+    assert_eq!(loaded.scenario.access_of("ue").unwrap().0, "umts");
+    let wired = with("wired", &[]);
+    assert!(wired.scenario.access_of("ue").is_none());
+    assert!(matches!(wired.scenario.flow["download"].bulk, Bulk::Bytes(_)));
+    assert!(matches!(wired.scenario.flow["download"].transport.protocol, Protocol::Tcp(_)));
+}
+
+#[test]
+fn files_extend_files_beside_them() {
+    let folder = std::env::temp_dir().join(format!("cellwind-extends-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("parts")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("mine.toml", "# Mine\nextends = './parts/base.toml'\nflow.download.transport = './parts/tiny.toml'\n");
+    write("parts/base.toml", "extends = 'umts-64'\naccess.umts = { extends = 'slow.toml', bler = 0.3 }\n");
+    write("parts/slow.toml", "extends = 'umts-64'\nrate = '32 kbit/s'\n");
+    write("parts/tiny.toml", "extends = 'reno'\nmss = '100 B'\n");
+    let loaded = load(folder.join("mine.toml").to_str().unwrap(), &[]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let loaded = loaded.unwrap();
+    let Access::BlockArq(bearer) = &loaded.scenario.access["umts"];
+    assert_eq!((bearer.down.rate.as_bps(), bearer.down.bler.get()), (32_000, 0.3));
+    assert_eq!((loaded.name.as_str(), loaded.summary.as_str()), ("mine", "Mine"));
+    assert_eq!(loaded.scenario.flow["download"].transport.name(), "tiny");
+}
+
+#[test]
+fn what_is_probably_not_meant_is_a_warning() {
+    let spare = with("umts-384", &[("access.spare", "umts-64"), ("terminal.ue.access", "umts")]);
+    assert_eq!(spare.warnings, ["access.spare serves no terminal"]);
+    let late = with("wired", &[("stop_at", "1 s"), ("flow.download.start", "2 s")]);
+    assert_eq!(late.warnings, ["flow.download starts when the scenario has already ended"]);
+    let window = with("wired", &[("flow.download.transport.receive_window", "128 KiB")]);
+    assert_eq!(window.warnings.len(), 1);
+}
+
+/// The depth of keys is bounded before it can exhaust the stack.
+#[test]
+fn absurdly_deep_keys_are_refused() {
+    let dotted = format!("{}a = 1\n", "a.".repeat(200_000));
+    let header = format!("[{}a]\n", "a.".repeat(200_000));
+    let quoted = format!("{}a = 1\n", "\"a\" . ".repeat(200_000));
+    let inline = format!("x = {}1{}\n", "{ a = ".repeat(50_000), "}".repeat(50_000));
+    let array = format!("x = {}{}\n", "[".repeat(50_000), "]".repeat(50_000));
+    for text in [&dotted, &header, &quoted, &inline, &array] {
+        assert_eq!(mistake(parse(text, "deep", &[])).mistake(), Mistake::Syntax);
+    }
+    let path = "a.".repeat(100_000) + "a";
+    assert_eq!(mistake(load("wired", &sets(&[(&path, "1")]))).mistake(), Mistake::BadSet);
+    let value = format!("{}1{}", "[".repeat(50_000), "]".repeat(50_000));
+    assert_eq!(mistake(load("wired", &sets(&[("title", &value)]))).mistake(), Mistake::Syntax);
+}
