@@ -1,107 +1,102 @@
 //! The event calendar: at most one wake-up per machine, in a stable order.
 //!
-//! A wake-up's place among equals is fixed when the machine asks for it. Moving it later leaves the old
-//! entry where it is; the entry is put right when it reaches the front. So a timer pushed back at every
-//! packet, as TCP's is, costs a comparison.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
+//! A tournament among the machines: each inner node of a binary tree remembers which of its two sides wakes
+//! first. A machine that moves its wake-up replays only the matches it takes part in, and stops as soon as
+//! one goes to somebody else as before, so that a timer pushed back at every packet, as TCP's is, costs a
+//! comparison or two.
 
 use crate::time::Time;
 
 /// Wake-ups of the machines of a World, by machine index.
 #[derive(Clone, Debug, Default)]
 pub struct Calendar {
-    heap: BinaryHeap<Reverse<Entry>>,
+    /// What each machine asked for; a power of two of them, the last ones for machines still to come.
     wakeups: Vec<Wakeup>,
+    machines: usize,
+    /// Winner of each match; node `n` is played between nodes `2n` and `2n + 1`, the machines themselves
+    /// stand behind the last inner node, and the overall winner is in node 1.
+    winners: Vec<u32>,
     asked: u64,
 }
 
+/// An instant, and the place among equals, fixed when the machine asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    time: Time,
-    order: u64,
-    machine: u32,
-}
-
-/// What a machine asked for, and the one heap entry that speaks for it.
-#[derive(Clone, Copy, Debug)]
 struct Wakeup {
     due: Time,
     order: u64,
-    entry_time: Time,
-    entry_order: u64,
 }
 
 impl Wakeup {
-    const NONE: Wakeup = Wakeup { due: Time::MAX, order: 0, entry_time: Time::MAX, entry_order: 0 };
+    const NONE: Wakeup = Wakeup { due: Time::MAX, order: u64::MAX };
 }
 
 impl Calendar {
     /// Adds a machine without a wake-up.
     pub fn add_machine(&mut self) {
-        self.wakeups.push(Wakeup::NONE);
+        self.machines += 1;
+        let places = self.machines.next_power_of_two();
+        if places > self.wakeups.len() {
+            self.wakeups.resize(places, Wakeup::NONE);
+            self.winners = vec![0; places];
+            (1..places).rev().for_each(|node| self.winners[node] = self.play(node));
+        }
     }
 
     /// Sets the machine's only wake-up, or removes it. Asking again for the same instant keeps the place.
     #[inline]
     pub fn set(&mut self, machine: usize, due: Option<Time>) {
-        let due = due.unwrap_or(Time::MAX);
-        let wakeup = &mut self.wakeups[machine];
-        if wakeup.due == due {
-            return;
-        }
-        self.asked += 1;
-        wakeup.due = due;
-        wakeup.order = self.asked;
-        if due < wakeup.entry_time {
-            wakeup.entry_time = due;
-            wakeup.entry_order = self.asked;
-            self.heap.push(Reverse(Entry { time: due, order: self.asked, machine: machine as u32 }));
+        if self.wakeups[machine].due != due.unwrap_or(Time::MAX) {
+            self.answer(machine, due);
         }
     }
 
     /// The earliest wake-up.
     #[inline]
-    pub fn earliest(&mut self) -> Option<Time> {
-        self.settle().map(|entry| entry.time)
+    pub fn earliest(&self) -> Option<Time> {
+        let due = self.wakeups.get(self.winner())?.due;
+        (due < Time::MAX).then_some(due)
     }
 
-    /// Removes and returns the earliest wake-up that is not after `limit`.
+    /// The earliest wake-up that is not after `limit`, and whose it is. It stays until [`answer`](Self::answer).
     #[inline]
-    pub fn pop(&mut self, limit: Time) -> Option<(Time, usize)> {
-        let entry = self.settle()?;
-        if entry.time > limit {
-            return None;
-        }
-        self.heap.pop();
-        let machine = entry.machine as usize;
-        self.wakeups[machine] = Wakeup::NONE;
-        Some((entry.time, machine))
+    pub fn due(&self, limit: Time) -> Option<(Time, usize)> {
+        let due = self.earliest().filter(|&due| due <= limit)?;
+        Some((due, self.winner()))
     }
 
-    /// Brings a true wake-up to the front and returns it.
+    /// Replaces the wake-up of a machine that was woken by the one it asks for now, be it the same instant.
     #[inline]
-    fn settle(&mut self) -> Option<Entry> {
-        while let Some(mut front) = self.heap.peek_mut() {
-            let Reverse(entry) = *front;
-            let wakeup = &mut self.wakeups[entry.machine as usize];
-            if entry.order != wakeup.entry_order {
-                PeekMut::pop(front); // an earlier entry took its place
-            } else if entry.order == wakeup.order {
-                return Some(entry);
-            } else if wakeup.due == Time::MAX {
-                wakeup.entry_time = Time::MAX;
-                wakeup.entry_order = 0;
-                PeekMut::pop(front);
-            } else {
-                wakeup.entry_time = wakeup.due;
-                wakeup.entry_order = wakeup.order;
-                *front = Reverse(Entry { time: wakeup.due, order: wakeup.order, machine: entry.machine });
+    pub fn answer(&mut self, machine: usize, next: Option<Time>) {
+        self.asked += 1;
+        self.wakeups[machine] = next.map_or(Wakeup::NONE, |due| Wakeup { due, order: self.asked });
+        self.replay(machine);
+    }
+
+    fn winner(&self) -> usize {
+        self.winners.get(1).map_or(0, |&machine| machine as usize)
+    }
+
+    /// The winner of the match at `node`.
+    #[inline]
+    fn play(&self, node: usize) -> u32 {
+        let places = self.wakeups.len();
+        let entrant = |node: usize| if node < places { self.winners[node] } else { (node - places) as u32 };
+        let (left, right) = (entrant(2 * node), entrant(2 * node + 1));
+        if self.wakeups[left as usize] <= self.wakeups[right as usize] { left } else { right }
+    }
+
+    /// Plays the matches of one machine again, from its own upwards.
+    #[inline]
+    fn replay(&mut self, machine: usize) {
+        let mut node = (machine + self.wakeups.len()) / 2;
+        while node > 0 {
+            let winner = self.play(node);
+            if self.winners[node] == winner && winner as usize != machine {
+                return; // the same other machine goes on, with the same wake-up
             }
+            self.winners[node] = winner;
+            node /= 2;
         }
-        None
     }
 }
 
@@ -116,6 +111,13 @@ mod tests {
         calendar
     }
 
+    /// Wakes the next machine, which asks for nothing more.
+    fn take(calendar: &mut Calendar, limit: Time) -> Option<(Time, usize)> {
+        let (due, machine) = calendar.due(limit)?;
+        calendar.answer(machine, None);
+        Some((due, machine))
+    }
+
     #[test]
     fn equal_instants_keep_the_order_of_asking() {
         let mut calendar = calendar(3);
@@ -123,9 +125,10 @@ mod tests {
         calendar.set(2, Some(t));
         calendar.set(0, Some(Time::from_millis(1)));
         calendar.set(1, Some(t));
-        calendar.set(0, Some(t)); // moved lazily, so it comes last
+        calendar.set(0, Some(t)); // moved, so it comes last
         calendar.set(2, Some(t)); // asked again for the same instant: keeps its place
-        let order: Vec<usize> = std::iter::from_fn(|| calendar.pop(Time::MAX)).map(|(_, machine)| machine).collect();
+        let order: Vec<usize> =
+            std::iter::from_fn(|| take(&mut calendar, Time::MAX)).map(|(_, machine)| machine).collect();
         assert_eq!(order, [2, 1, 0]);
     }
 
@@ -133,40 +136,48 @@ mod tests {
     fn nothing_after_the_limit_is_taken() {
         let mut calendar = calendar(1);
         calendar.set(0, Some(Time::from_millis(5)));
-        assert_eq!(calendar.pop(Time::from_millis(4)), None);
-        assert_eq!(calendar.pop(Time::from_millis(5)), Some((Time::from_millis(5), 0)));
+        assert_eq!(take(&mut calendar, Time::from_millis(4)), None);
+        assert_eq!(take(&mut calendar, Time::from_millis(5)), Some((Time::from_millis(5), 0)));
         assert_eq!(calendar.earliest(), None);
     }
 
     #[test]
+    fn an_empty_calendar_has_nothing() {
+        assert_eq!(Calendar::default().earliest(), None);
+        assert_eq!(Calendar::default().due(Time::MAX), None);
+    }
+
+    #[test]
     fn random_operations_agree_with_a_sorted_list() {
-        let mut stream = Stream::new(1, 0, "calendar");
-        let mut calendar = calendar(8);
-        let mut model: Vec<Option<(Time, u64)>> = vec![None; 8];
-        for step in 0..20_000u64 {
-            let machine = stream.below(8) as usize;
-            match stream.below(4) {
-                0 => {
-                    let expected = (0..8).filter_map(|m| model[m].map(|key| (key, m))).min();
-                    let popped = calendar.pop(Time::MAX);
-                    assert_eq!(popped, expected.map(|((time, _), m)| (time, m)));
-                    if let Some((_, m)) = popped {
-                        model[m] = None;
+        for machines in 1..=9 {
+            let mut stream = Stream::new(1, 0, "calendar");
+            let mut calendar = calendar(machines);
+            let mut model: Vec<Option<(Time, u64)>> = vec![None; machines];
+            for step in 0..5_000u64 {
+                let machine = stream.below(machines as u64) as usize;
+                match stream.below(4) {
+                    0 => {
+                        let expected = (0..machines).filter_map(|m| model[m].map(|key| (key, m))).min();
+                        let popped = take(&mut calendar, Time::MAX);
+                        assert_eq!(popped, expected.map(|((time, _), m)| (time, m)));
+                        if let Some((_, m)) = popped {
+                            model[m] = None;
+                        }
+                    }
+                    1 => {
+                        calendar.set(machine, None);
+                        model[machine] = None;
+                    }
+                    _ => {
+                        let due = Time::from_nanos(stream.below(50));
+                        calendar.set(machine, Some(due));
+                        if model[machine].is_none_or(|(time, _)| time != due) {
+                            model[machine] = Some((due, step));
+                        }
                     }
                 }
-                1 => {
-                    calendar.set(machine, None);
-                    model[machine] = None;
-                }
-                _ => {
-                    let due = Time::from_nanos(stream.below(50));
-                    calendar.set(machine, Some(due));
-                    if model[machine].is_none_or(|(time, _)| time != due) {
-                        model[machine] = Some((due, step));
-                    }
-                }
+                assert_eq!(calendar.earliest(), model.iter().flatten().map(|&(time, _)| time).min());
             }
-            assert_eq!(calendar.earliest(), model.iter().flatten().map(|&(time, _)| time).min());
         }
     }
 }

@@ -80,6 +80,7 @@ pub struct World<M> {
     events: u64,
     events_at_now: u64,
     suspects: Vec<u16>,
+    stop_when_finished: u32,
 }
 
 struct Node<M> {
@@ -103,6 +104,7 @@ impl<M: Machine> World<M> {
             events: 0,
             events_at_now: 0,
             suspects: Vec::new(),
+            stop_when_finished: u32::MAX,
         }
     }
 
@@ -167,15 +169,24 @@ impl<M: Machine> World<M> {
         self.calendar.earliest()
     }
 
-    /// Runs every event up to and including `t`.
+    /// Makes [`advance_to`](World::advance_to) return as soon as `count` machines have said that their task is over.
+    pub fn stop_when_finished(&mut self, count: u32) {
+        self.stop_when_finished = count;
+    }
+
+    /// Runs every event up to and including `t`, or until enough machines have finished.
     #[inline]
     pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
-        while let Some((due, machine)) = self.calendar.pop(t) {
-            self.move_clock(due, machine as u16)?;
-            self.outbox.begin(machine as u16, due);
-            self.machines[machine].machine.on_timeout(due, &mut self.outbox);
-            self.calendar.set(machine, self.machines[machine].machine.next_timeout());
+        while let Some((due, index)) = self.calendar.due(t) {
+            self.move_clock(due, index as u16)?;
+            self.outbox.begin(index as u16, due);
+            let machine = &mut self.machines[index].machine;
+            machine.on_timeout(due, &mut self.outbox);
+            self.calendar.answer(index, machine.next_timeout());
             self.deliver()?;
+            if self.outbox.finished >= self.stop_when_finished {
+                return Ok(());
+            }
         }
         self.now = self.now.max(t);
         Ok(())

@@ -228,7 +228,8 @@ mod tests {
 
     #[test]
     fn followers_overtake_only_when_they_may() {
-        let delay = |overtaking| Rule::DelaySegment { segment: 1, transmission: 1, by: Span::from_millis(5), overtaking };
+        let delay =
+            |overtaking| Rule::DelaySegment { segment: 1, transmission: 1, by: Span::from_millis(5), overtaking };
         let sent = [(0, packet(1, 100)), (1, packet(101, 100)), (9, packet(201, 100))];
         assert_eq!(seqs(&run(&mut Faults::new(vec![delay(true)]), &sent)), [(1, 101), (5, 1), (9, 201)]);
         assert_eq!(seqs(&run(&mut Faults::new(vec![delay(false)]), &sent)), [(5, 1), (5, 101), (9, 201)]);

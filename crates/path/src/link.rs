@@ -10,7 +10,7 @@ use cellwind_engine::machine::{Machine, Outbox, Port};
 use cellwind_engine::packet::Packet;
 use cellwind_engine::random::{IndependentErrors, Stream};
 use cellwind_engine::time::{Span, Time};
-use cellwind_engine::units::Rate;
+use cellwind_engine::units::{Rate, Size};
 
 use crate::settings::{LinkSettings, QueueLimit};
 use crate::traffic::Traffic;
@@ -19,6 +19,9 @@ use crate::traffic::Traffic;
 #[derive(Clone, Debug)]
 pub struct Link {
     rate: Option<Rate>,
+    /// Size and transmission time of the last packet: most packets have the size of the one before, and a
+    /// comparison is cheaper than a division.
+    last: (Size, Span),
     delay: Span,
     limit: QueueLimit,
     losses: IndependentErrors,
@@ -44,6 +47,7 @@ impl Link {
     pub fn new(settings: &LinkSettings, losses: Stream) -> Self {
         Link {
             rate: settings.rate,
+            last: (Size::ZERO, Span::ZERO),
             delay: settings.delay,
             limit: settings.queue,
             losses: IndependentErrors::new(settings.loss, losses),
@@ -63,6 +67,15 @@ impl Link {
     /// Checks that no packet was lost or made inside.
     pub fn check(&self) -> Result<(), String> {
         self.traffic.check(self.under_way.iter().map(|entry| &entry.packet))
+    }
+
+    /// How long the transmitter takes for `size`.
+    #[inline]
+    fn transmission(&mut self, size: Size) -> Span {
+        if self.last.0 != size {
+            self.last = (size, self.rate.map_or(Span::ZERO, |rate| rate.time_for(size)));
+        }
+        self.last.1
     }
 
     /// Notes which packets the transmitter has begun since the last look.
@@ -89,8 +102,7 @@ impl Machine for Link {
             return;
         }
         let starts = self.idle_at.max(now);
-        let transmission = self.rate.map_or(Span::ZERO, |rate| rate.time_for(size));
-        self.idle_at = starts + transmission;
+        self.idle_at = starts + self.transmission(size);
         let lost = self.losses.strikes();
         self.waiting_bytes += size.as_bytes();
         self.under_way.push_back(UnderWay { starts, arrives: self.idle_at + self.delay, lost, packet });
@@ -100,12 +112,13 @@ impl Machine for Link {
     }
 
     fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
-        self.leave_queue(now);
-        while let Some(&UnderWay { arrives, lost, packet, .. }) = self.under_way.front()
-            && arrives <= now
-        {
-            self.under_way.pop_front();
-            self.started -= 1;
+        while self.under_way.front().is_some_and(|entry| entry.arrives <= now) {
+            let Some(UnderWay { lost, packet, .. }) = self.under_way.pop_front() else { return };
+            if self.started > 0 {
+                self.started -= 1;
+            } else {
+                self.waiting_bytes -= packet.size().as_bytes(); // it left the queue since the last look
+            }
             if lost {
                 self.traffic.drop(&packet);
                 let length = packet.size().as_bytes() as u32;
@@ -127,7 +140,7 @@ impl Machine for Link {
 mod tests {
     use super::*;
     use crate::testkit::{packet, run};
-    use cellwind_engine::units::{Probability, Size};
+    use cellwind_engine::units::Probability;
 
     fn link(settings: LinkSettings) -> Link {
         Link::new(&settings, Stream::new(1, 0, "loss"))

@@ -16,7 +16,7 @@ impl Text for QueueLimit {
         if text == "unlimited" {
             return Ok(QueueLimit::Unlimited);
         }
-        match Quantity::split(text)?.count("packets") {
+        match Quantity::split(text).map_err(Reason::or_unknown_word)?.count("packets") {
             Some(count) => count.map(QueueLimit::Packets),
             None => Size::parse(text).map(QueueLimit::Bytes),
         }

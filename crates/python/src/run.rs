@@ -1,14 +1,14 @@
 //! Running a replication, and its results.
 
-use std::sync::Mutex;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cellwind_engine::fact::{FactKind, FactRow};
 use cellwind_path::traffic::Traffic;
 use cellwind_scenario::run::{Record, Run as CoreRun, run as core_run};
 use cpu_time::ThreadTime;
-use numpy::{Element, PyArray1, IntoPyArray};
+use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 

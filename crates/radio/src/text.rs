@@ -17,7 +17,7 @@ impl Text for PduSize {
         if text.eq_ignore_ascii_case("one per tti") {
             return Ok(PduSize::OnePerTti);
         }
-        match Size::parse(text)? {
+        match Size::parse(text).map_err(Reason::or_unknown_word)? {
             Size::ZERO => Err(Reason::Zero),
             size => Ok(PduSize::Bytes(size)),
         }
@@ -38,7 +38,7 @@ impl Text for Attempts {
     const PATTERN: &'static str = "^unlimited$";
 
     fn parse(text: &str) -> Result<Self, Reason> {
-        if text == "unlimited" { Ok(Attempts::Unlimited) } else { Err(Reason::NotANumber) }
+        if text == "unlimited" { Ok(Attempts::Unlimited) } else { Err(Reason::NotANumber.or_unknown_word()) }
     }
 
     fn from_number(number: f64) -> Result<Self, Reason> {

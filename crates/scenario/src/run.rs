@@ -15,8 +15,8 @@ use crate::capture::{Captured, End, FlowEnds, pcapng};
 use crate::machines::AnyMachine;
 use crate::model::{Flow, Protocol, Scenario};
 
-/// How many instants pass between two looks at the cancel flag: a fraction of a millisecond of work.
-const INSTANTS_BETWEEN_LOOKS: u32 = 4096;
+/// How much simulated time passes between two looks at the cancel flag: some milliseconds of work at most.
+const BETWEEN_LOOKS: Span = Span::from_secs(1);
 
 /// What to record besides the results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,19 +144,16 @@ fn advance(
     cancel: &AtomicBool,
 ) -> Result<(), RunError> {
     let stop = scenario.stop_at.map_or(Time::MAX, |span| Time::ZERO + span);
-    let mut instants = 0u32;
-    while (world.finished() as usize) < flows {
+    let flows = flows as u32;
+    world.stop_when_finished(flows);
+    while world.finished() < flows {
         let Some(next) = world.next_timeout() else { break };
         if next > stop {
             return Ok(world.advance_to(stop)?);
         }
-        world.advance_to(next)?;
-        instants += 1;
-        if instants == INSTANTS_BETWEEN_LOOKS {
-            instants = 0;
-            if cancel.load(Ordering::Relaxed) {
-                return Err(RunError::Cancelled);
-            }
+        world.advance_to(stop.min(next + BETWEEN_LOOKS))?;
+        if cancel.load(Ordering::Relaxed) {
+            return Err(RunError::Cancelled);
         }
     }
     Ok(())
@@ -178,10 +175,9 @@ fn collect(mut world: World<AnyMachine>, scenario: &Scenario, flows: &[FlowEndpo
                 traffic: *bearer.traffic(),
                 blocks: *bearer.blocks(),
             }),
-            AnyMachine::Link(link) => links.push(LinkResult {
-                name: name.trim_start_matches("link/").into(),
-                traffic: *link.traffic(),
-            }),
+            AnyMachine::Link(link) => {
+                links.push(LinkResult { name: name.trim_start_matches("link/").into(), traffic: *link.traffic() })
+            }
             _ => {}
         }
     }

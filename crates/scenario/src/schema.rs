@@ -81,7 +81,7 @@ impl JsonSchema for TransportOrPreset {
 fn extends(kind: Kind) -> Value {
     json!({
         "type": "string",
-        "description": format!("Name of a preset ({kind}), or a file relative to this one, whose values hold unless given here."),
+        "description": format!("A preset ({kind}), or a file relative to this one, whose values hold unless given here."),
         "examples": Preset::names(kind).collect::<Vec<_>>(),
     })
 }
@@ -101,7 +101,7 @@ fn or_preset(mut tables: Schema, kind: Kind, more: &[(&str, Value)]) -> Schema {
     }
     let mut all = vec![json!({
         "type": "string",
-        "description": format!("Name of a preset ({kind}), or a file relative to this one."),
+        "description": format!("A preset ({kind}), or a file relative to this one."),
         "examples": Preset::names(kind).collect::<Vec<_>>(),
     })];
     all.extend(choices);

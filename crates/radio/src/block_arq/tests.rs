@@ -94,7 +94,10 @@ fn small_blocks_share_a_tti() {
     let (left, facts) = run(&mut bearer(&small), &[(0, packet(0, 600)), (0, packet(1, 600))]);
     assert_eq!(left, [(20, 0), (40, 1)]);
     let sent = facts.iter().filter(|fact| fact.kind == FactKind::BlockSent);
-    assert_eq!(sent.map(|fact| (fact.seq, fact.length)).collect::<Vec<_>>(), (0..30).map(|n| (n, 40)).collect::<Vec<_>>());
+    assert_eq!(
+        sent.map(|fact| (fact.seq, fact.length)).collect::<Vec<_>>(),
+        (0..30).map(|n| (n, 40)).collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn control_characters_never_reach_the_terminal() {
-        let (shown, underline) = excerpt("x = \"\u{1b}[2J\u{202e}\"", 4..12);
+        let (shown, underline) = excerpt("x = \"\u{1b}[2J\u{202e}\"", 4..13);
         assert_eq!(shown, "x = \"\\u{1b}[2J\\u{202e}\"");
         assert_eq!(underline.matches('^').count(), shown.len() - 4);
     }

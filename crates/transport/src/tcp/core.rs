@@ -189,7 +189,7 @@ impl Core {
                 self.resend(self.snd_nxt, now, out);
                 self.snd_nxt = end;
             } else {
-                self.send_new(now, out);
+                self.send_new_until(end, now, out);
             }
         }
     }
@@ -201,7 +201,12 @@ impl Core {
 
     /// Sends the next new segment.
     pub fn send_new(&mut self, now: Time, out: &mut Outbox) {
-        let Some(end) = self.next_new() else { return };
+        if let Some(end) = self.next_new() {
+            self.send_new_until(end, now, out);
+        }
+    }
+
+    fn send_new_until(&mut self, end: u64, now: Time, out: &mut Outbox) {
         let start = self.snd_max;
         self.board.push(start, end, now);
         self.snd_max = end;
@@ -304,6 +309,7 @@ impl Core {
     }
 
     /// A segment without payload.
+    #[inline(always)] // built in registers, not copied from the stack
     pub fn bare_segment(&self, flags: Flags, now: Time) -> Packet {
         Packet {
             seq: self.snd_nxt,

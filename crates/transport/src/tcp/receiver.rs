@@ -241,6 +241,7 @@ impl Receiver {
         ack.header += options::sack(ack.sack.len()) as u16;
     }
 
+    #[inline(always)] // built in registers, not copied from the stack
     fn bare_segment(&self, header: u64, flags: Flags, now: Time) -> Packet {
         let stamped = self.timestamp_clock.is_some();
         Packet {

@@ -129,6 +129,10 @@ mod tests {
             rto.on_sample(Span::from_millis(130));
         }
         // SRTT 100 ms, variance gone: G remains.
-        assert!(rto.current() >= Span::from_millis(199) && rto.current() <= Span::from_millis(201), "{:?}", rto.current());
+        assert!(
+            rto.current() >= Span::from_millis(199) && rto.current() <= Span::from_millis(201),
+            "{:?}",
+            rto.current()
+        );
     }
 }

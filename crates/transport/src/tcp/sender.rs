@@ -238,12 +238,9 @@ impl Sender {
         out.fact(fact.values(before, packet.sack.len() as u64));
         let same_window = core.snd_wnd == u64::from(packet.window);
         core.snd_wnd = u64::from(packet.window);
-        let mut newly_sacked = 0;
-        for (start, end) in packet.sack.iter(packet.ack) {
-            if start >= packet.ack {
-                newly_sacked += core.board.mark_sacked(start, end); // D-SACK below the ACK tells nothing here
-            }
-        }
+        let blocks = packet.sack.iter(packet.ack);
+        let above = blocks.filter(|&(start, _)| start >= packet.ack); // D-SACK below the ACK tells nothing here
+        let newly_sacked = above.map(|(start, end)| core.board.mark_sacked(start, end)).sum();
         if packet.ack > before {
             core.accept(packet, now, out);
             self.expiries = 0;
@@ -316,8 +313,7 @@ impl Sender {
             return;
         }
         let core = &self.core;
-        let values =
-            Reported { cwnd: core.windows.cwnd, ssthresh: core.windows.ssthresh, rto: core.rto.current() };
+        let values = Reported { cwnd: core.windows.cwnd, ssthresh: core.windows.ssthresh, rto: core.rto.current() };
         if values.cwnd != self.reported.cwnd {
             out.fact(core.fact(FactKind::Cwnd).values(values.cwnd, values.cwnd.min(core.snd_wnd)));
         }

@@ -23,7 +23,7 @@ deserialize_by_type!(SpuriousSettings { Off });
 
 /// A number of segments, or `None` when the text has another unit.
 fn segments(text: &str) -> Result<Option<Segments>, Reason> {
-    match Quantity::split(text)?.count("segments") {
+    match Quantity::split(text).map_err(Reason::or_unknown_word)?.count("segments") {
         Some(Ok(0)) => Err(Reason::Zero),
         Some(count) => count.map(|count| Some(Segments(count))),
         None => Ok(None),

@@ -106,11 +106,8 @@ fn the_echoed_timestamp_is_that_of_the_first_unacknowledged_segment() {
     // RFC 7323 §4.3, case (A): with delayed ACKs the earliest of the pair is echoed.
     let delayed_ack = DelayedAck { every: 2, timer: Span::from_millis(200) };
     let mut receiver = receiver(TcpSettings { timestamps: true, delayed_ack, ..TcpSettings::default() });
-    let stamped = |n: u64, tsval: u32| Packet {
-        timestamps: (tsval, 0),
-        flags: Flags::ACK.with(Flags::TIMESTAMPS),
-        ..segment(n)
-    };
+    let stamped =
+        |n: u64, tsval: u32| Packet { timestamps: (tsval, 0), flags: Flags::ACK.with(Flags::TIMESTAMPS), ..segment(n) };
     give(&mut receiver, 0, stamped(0, 10));
     assert_eq!(give(&mut receiver, 1, stamped(1, 11))[0].timestamps.1, 10);
     // Case (B) and (C): out of order does not update, the segment that fills the hole does.
