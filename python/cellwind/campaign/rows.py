@@ -1,0 +1,157 @@
+"""The rows of results: their columns, types and units.
+
+A replication yields one row per flow, one per bearer and direction, and one per wired link and direction. In tables
+every row starts with the columns ``scenario`` and ``replication``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+if TYPE_CHECKING:
+    from cellwind import _core
+
+
+class FlowRow(TypedDict):
+    """Totals of one flow in one replication."""
+
+    name: str
+    transport: str
+    completed: bool
+    bytes: int
+    start_s: float
+    duration_s: float | None
+    goodput_bps: float | None
+    segments_sent: int
+    segments_retransmitted: int
+    timeouts: int
+    fast_retransmits: int
+    spurious_timeouts: int
+    rtt_mean_s: float | None
+
+
+class LinkRow(TypedDict):
+    """Totals of one wired link in one direction; what came in was delivered, dropped, or is still held."""
+
+    name: str
+    packets_in: int
+    packets_delivered: int
+    packets_dropped: int
+    bytes_in: int
+    bytes_delivered: int
+    bytes_dropped: int
+    bytes_held: int
+
+
+class BearerRow(LinkRow):
+    """Totals of one radio bearer in one direction: those of a link, and its blocks."""
+
+    blocks_sent: int
+    blocks_resent: int
+    blocks_dropped: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a result table: its Arrow type and what it means."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+_KEYS = (
+    Column("scenario", "string", "name of the scenario, with its factors when it is a variant"),
+    Column("replication", "int32", "number of the replication, from 0"),
+)
+
+_TRAFFIC = (
+    Column("packets_in", "int64", "packets that entered"),
+    Column("packets_delivered", "int64", "packets that left at the far end"),
+    Column("packets_dropped", "int64", "packets dropped, for whatever reason"),
+    Column("bytes_in", "int64", "bytes that entered, headers included"),
+    Column("bytes_delivered", "int64", "bytes that left at the far end"),
+    Column("bytes_dropped", "int64", "bytes dropped"),
+    Column("bytes_held", "int64", "bytes inside when the run ended; in = delivered + dropped + held"),
+)
+
+FLOW_COLUMNS = (
+    *_KEYS,
+    Column("flow", "string", "name of the flow"),
+    Column("transport", "string", "its transport: the preset, or the type"),
+    Column("completed", "bool", "all bytes were delivered in order before the run ended"),
+    Column("bytes", "int64", "payload bytes delivered in order"),
+    Column("start_s", "float64", "when the flow started"),
+    Column("duration_s", "float64", "from the start until the last byte was delivered; null if not completed"),
+    Column("goodput_bps", "float64", "8 × bytes / duration; null without a duration"),
+    Column("segments_sent", "int64", "data segments sent, retransmissions included"),
+    Column("segments_retransmitted", "int64", "data segments sent again"),
+    Column("timeouts", "int64", "retransmission timeouts"),
+    Column("fast_retransmits", "int64", "losses repaired on duplicate acknowledgements"),
+    Column("spurious_timeouts", "int64", "timeouts after which an original was acknowledged after all"),
+    Column("rtt_mean_s", "float64", "mean of the round-trip samples the sender took; null if it took none"),
+)
+
+LINK_COLUMNS = (*_KEYS, Column("name", "string", "link and direction, such as `internet/down`"), *_TRAFFIC)
+
+BEARER_COLUMNS = (
+    *_KEYS,
+    Column("name", "string", "access, terminal and direction, such as `umts/ue/down`"),
+    Column("blocks_sent", "int64", "radio blocks sent, retransmissions included"),
+    Column("blocks_resent", "int64", "radio blocks sent again"),
+    Column("blocks_dropped", "int64", "radio blocks given up after the last permitted attempt"),
+    *_TRAFFIC,
+)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The rows of one finished replication."""
+
+    scenario: str
+    replication: int
+    flows: Sequence[FlowRow]
+    bearers: Sequence[BearerRow]
+    links: Sequence[LinkRow]
+
+    @classmethod
+    def of(cls, scenario: str, run: _core.Run) -> RunRecord:
+        """Takes the rows out of a finished run of the core."""
+        return cls(
+            scenario,
+            run.replication,
+            [cast(FlowRow, _ordered(row, FLOW_COLUMNS)) for row in run.flows],
+            [cast(BearerRow, _ordered(row, BEARER_COLUMNS)) for row in run.bearers],
+            [cast(LinkRow, _ordered(row, LINK_COLUMNS)) for row in run.links],
+        )
+
+    def flow_rows(self) -> list[dict[str, Any]]:
+        """Rows with the columns ``FLOW_COLUMNS``."""
+        rows = (dict(row) for row in self.flows)
+        return [{**self._keys(), "flow": row.pop("name"), **row} for row in rows]
+
+    def bearer_rows(self) -> list[dict[str, Any]]:
+        """Rows with the columns ``BEARER_COLUMNS``."""
+        return [{**self._keys(), **row} for row in self.bearers]
+
+    def link_rows(self) -> list[dict[str, Any]]:
+        """Rows with the columns ``LINK_COLUMNS``."""
+        return [{**self._keys(), **row} for row in self.links]
+
+    def _keys(self) -> dict[str, Any]:
+        return {"scenario": self.scenario, "replication": self.replication}
+
+
+def _ordered(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any]:
+    """The values of a row in the order of their columns, as they also come back from a file."""
+    # In tables the name of a flow is the column `flow`.
+    names = ("name" if column.name == "flow" else column.name for column in columns[len(_KEYS) :])
+    return {name: _finite(row[name]) for name in names}
+
+
+def _finite(value: Any) -> Any:
+    """A value that does not exist is None everywhere, because neither JSON nor a mean has use for NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,85 @@
+"""``cellwind reproduce``: published tables and figures beside our own numbers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .arguments import Subparsers, add_jobs, command, positive
+from .console import DONE, FAILED, INTERRUPTED, USAGE, complain, progress_bar, rendered, say
+
+
+def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
+    """Declares the arguments."""
+    parser = command(
+        commands,
+        "reproduce",
+        "run a paper's experiments and set the numbers beside the published ones",
+        "cellwind reproduce lundsten/table-3 --replications 5",
+    )
+    parser.add_argument(
+        "selector", nargs="?", metavar="PAPER[/EXPERIMENT]", help="what to reproduce (default: everything)"
+    )
+    parser.add_argument("--replications", type=positive, metavar="N", help="how often each scenario (default: 20)")
+    add_jobs(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results", "reproduce"),
+        metavar="DIR",
+        help="directory for the page with all numbers and plots (default: results/reproduce)",
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    return parser
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Runs the experiments; prints the comparison and writes its page."""
+    from cellwind._core import RunError
+    from cellwind.reproduce import UnknownExperimentError, reproduce
+
+    try:
+        selector = _selector(args.selector)
+        # The directory is tried before hours of simulation, not after.
+        args.out.mkdir(parents=True, exist_ok=True)
+    except (UnknownExperimentError, OSError) as error:
+        complain(f"cellwind: {_reason(error)}")
+        return USAGE
+    try:
+        with progress_bar("reproducing", "scenarios") as progress:
+            tell = None if progress is None else lambda done, wanted, _: progress(done, wanted)
+            reproduction = reproduce(selector, args.replications, args.jobs, tell)
+        page = reproduction.write_page(args.out / f"{selector or 'papers'}.html")
+    except (RunError, OSError) as error:
+        complain(f"cellwind: {_reason(error)}")
+        return FAILED
+    except KeyboardInterrupt:
+        complain("cellwind: interrupted; the same command starts again from the beginning")
+        return INTERRUPTED
+    if args.json:
+        say(reproduction.to_json())
+    else:
+        say(rendered(reproduction.table()))
+        say(f"Page: {page}")
+    return DONE
+
+
+def _selector(text: str | None) -> str | None:
+    """``PAPER/EXPERIMENT`` as the papers name it. Raises UnknownExperimentError when there is none."""
+    from cellwind.reproduce import UnknownExperimentError, experiment_ids, papers
+
+    if text is None or text in papers():
+        return text
+    # Identifiers of experiments begin with their paper, which need not be said twice.
+    paper, slash, experiment = text.partition("/")
+    known = experiment_ids(paper) if slash and paper in papers() else experiment_ids()
+    found = next((name for name in (text, experiment, f"{paper}-{experiment}") if name in known), None)
+    if found is None:
+        raise UnknownExperimentError(text.replace("/", "-"), [*papers(), *experiment_ids()])
+    return found
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"cannot write {error.filename or 'the page'}: {error.strerror or error}"
+    return str(error)

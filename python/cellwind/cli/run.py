@@ -1,0 +1,211 @@
+"""``cellwind run``: runs scenarios, keeps the results, and says what came out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .arguments import Subparsers, add_jobs, assignment, command, natural, positive
+from .console import DONE, FAILED, INTERRUPTED, USAGE, complain, progress_bar, rendered, say, width
+from .report import write_report
+from .scenarios import load_all
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from cellwind.analysis.statistics import FlowSummary
+    from cellwind.campaign.results import Results, ScenarioInfo
+    from cellwind.campaign.runner import Failure
+    from cellwind.campaign.store import RunDirectory
+    from cellwind.scenario import Scenario
+
+# Rows of the closing table, by column of the flow table.
+_SHOWN = ("duration_s", "goodput_bps", "segments_retransmitted", "timeouts")
+
+_FLOW_KEYS = (
+    "name",
+    "transport",
+    "completed",
+    "bytes",
+    "duration_s",
+    "goodput_bps",
+    "segments_sent",
+    "segments_retransmitted",
+    "timeouts",
+    "fast_retransmits",
+    "spurious_timeouts",
+    "rtt_mean_s",
+)
+
+
+def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
+    """Declares the arguments."""
+    parser = command(
+        commands,
+        "run",
+        "run scenarios and keep the results",
+        "cellwind run umts-384 --set access.umts.bler=0.05 --replications 5\n"
+        "  cellwind run my-link.toml --facts --pcap --out results/mine",
+        "What the directory of the results\nholds already is not run again: an interrupted command can be repeated.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="scenario file, or name of a ready-made scenario")
+    parser.add_argument(
+        "--set",
+        dest="sets",
+        action="append",
+        type=assignment,
+        default=[],
+        metavar="PATH=VALUE",
+        help="put a value over the file, such as link.internet.loss=0.01; can be given again",
+    )
+    parser.add_argument("--replications", type=positive, metavar="N", help="how often (default: as the file says)")
+    parser.add_argument("--seed", type=natural, metavar="S", help="seed of all random streams (default: the file's)")
+    add_jobs(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="directory for the results (default: results/<scenario>-<digest>)"
+    )
+    parser.add_argument("--facts", action="store_true", help="keep what every machine observed, for plots over time")
+    parser.add_argument("--pcap", action="store_true", help="keep the packets of both ends as pcapng files")
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON object per FILE")
+    return parser
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Runs what is not done yet; prints tables and the path of the report, or JSON."""
+    seed = [] if args.seed is None else [("seed", str(args.seed))]
+    scenarios, errors = load_all(args.files, [*args.sets, *seed])
+    if errors:
+        complain("\n\n".join(errors))
+        return USAGE
+
+    from cellwind.campaign.runner import plan, preload
+    from cellwind.campaign.store import DirectoryConflictError, RunDirectory, RunDirectoryError, default_directory
+
+    try:
+        infos = plan(scenarios, args.replications)
+    except ValueError as error:
+        complain(f"cellwind: {error}")
+        return USAGE
+    if not args.json:
+        preload("pyarrow.parquet", "rich.table", "rich.console")
+    directory = RunDirectory(args.out or default_directory(infos), infos, shlex.join(["cellwind", *args.argv]))
+    try:
+        directory.open()
+    except RunDirectoryError as error:
+        complain(f"cellwind: {error}")
+        # A place the user chose is input; the default place failing is not.
+        return USAGE if args.out is not None or isinstance(error, DirectoryConflictError) else FAILED
+    with directory:
+        return _run(args, scenarios, infos, directory)
+
+
+def _run(
+    args: argparse.Namespace, scenarios: list[Scenario], infos: list[ScenarioInfo], directory: RunDirectory
+) -> int:
+    from cellwind.campaign.runner import InterruptedCampaign, execute
+    from cellwind.campaign.store import RunDirectoryError
+
+    try:
+        with progress_bar("running", "runs") as progress:
+            results, failures = execute(
+                scenarios,
+                infos,
+                jobs=args.jobs,
+                facts=args.facts,
+                pcap=args.pcap,
+                directory=directory,
+                progress=progress,
+            )
+        path = _report(args, results, directory)
+    except RunDirectoryError as error:
+        complain(f"cellwind: {error}\nReplications that were complete before stay.")
+        return FAILED
+    except InterruptedCampaign as stop:
+        complain(
+            f"cellwind: interrupted; {stop.done} of {stop.wanted} replications are complete in {directory.path}.\n"
+            "Give the same command again to run the others."
+        )
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        complain(
+            f"cellwind: interrupted while writing the report; all replications are complete in {directory.path}.\n"
+            f"Give the same command again, or: cellwind report {shlex.quote(str(directory.path))}"
+        )
+        return INTERRUPTED
+    if args.json:
+        for info in infos:
+            say(json.dumps(as_json(results, info), allow_nan=False, ensure_ascii=False))
+    else:
+        say(tables(results))
+        if path is not None:
+            say(f"Report: {path}")
+    for failure in failures:
+        complain(_failure(failure))
+    return FAILED if failures or path is None else DONE
+
+
+def _report(args: argparse.Namespace, results: Results, directory: RunDirectory) -> Path | None:
+    """Writes the report over all that the directory holds, which may be more than this command ran."""
+    held = directory.provenance["scenarios"]
+    asked = {info.name: info.replications for info in results.scenarios}
+    if any(asked.get(name, 0) < scenario["replications"] for name, scenario in held.items()):
+        from cellwind.campaign.results import Results
+
+        results = Results.load(directory.path)
+    # Drawing figures as files takes longer than a small run; who asked for facts is waiting for them.
+    return write_report(results, directory.path, figures=args.facts)
+
+
+def as_json(results: Results, scenario: ScenarioInfo) -> dict[str, Any]:
+    """The results of one scenario as ``--json`` prints them; see docs/reference/cli.md."""
+    return {
+        "scenario": scenario.name,
+        "seed": scenario.seed,
+        "runs": [
+            {
+                "replication": record.replication,
+                "flows": [{key: dict(flow)[key] for key in _FLOW_KEYS} for flow in record.flows],
+                "bearers": record.bearers,
+                "links": record.links,
+            }
+            for record in results.records
+            if record.scenario == scenario.name
+        ],
+    }
+
+
+def tables(results: Results) -> str:
+    """A table per flow: mean, half-width of the 95 % interval, and how many replications they are over."""
+    from cellwind.analysis.statistics import summary
+
+    text = rendered(*(_table(flow) for flow in summary(results)))
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def _table(flow: FlowSummary) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from cellwind.analysis.statistics import METRICS
+
+    # Text, not markup: the name of a variant has brackets.
+    title = Text(f"{flow.scenario}: {flow.flow} ({flow.transport})", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", min_width=min(44, width()))
+    table.add_column("")
+    for heading in ("mean", "± 95 %", "n"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for metric in METRICS:
+        if metric.column in _SHOWN:
+            estimate = flow[metric.column]
+            table.add_row(metric.heading, *estimate.text(metric.scale), str(estimate.n))
+    if flow.completed < flow.replications:
+        table.caption = Text(f"completed {flow.completed} of {flow.replications}")
+    return table
+
+
+def _failure(failure: Failure) -> str:
+    return f"cellwind: {failure.scenario}, replication {failure.replication} failed: {failure.reason}"

@@ -1,0 +1,394 @@
+"""The report of a set of runs: one HTML file that needs nothing else, and the same figures as PNG and SVG beside it."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.source import ResultsSource, ScenarioInfo
+from ..analysis.statistics import METRICS, Estimate, FlowSummary, Metric, Ratio, compare, mean, summary
+
+if TYPE_CHECKING:
+    from .figure import Figure
+
+# Plots of facts are drawn for so many scenarios, and flows of each: more would be slow to load and to write.
+FACT_SCENARIOS = 6
+FACT_FLOWS = 4
+# Points that the whole page carries, shared by its series.
+_POINT_BUDGET = 600_000
+# Columns of the flow table that the report shows.
+_SHOWN = tuple(m for m in METRICS if m.column != "segments_sent")
+
+
+def write_report(
+    results: ResultsSource,
+    path: str | PathLike[str],
+    provenance: Mapping[str, Any] | None = None,
+    figures: bool = True,
+) -> Path:
+    """Write the report, and with ``figures`` every figure into ``figures/`` beside it. Returns the path.
+
+    ``provenance`` says what made the results: version, command, machine and time of creation, each a string, a list
+    of strings or a mapping. Plots over time are drawn from the first replication that has facts, per scenario.
+    """
+    from .interactive import CARRIED, draw_call, fragment, scripts
+
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    summaries = summary(results)
+    spread = _spread(results, summaries)
+    observed = _observed(results)
+    series = sum(len(figure.series) for run in observed for _, figure in run.figures)
+    # Sharing by the average leaves room: most series are far shorter than the longest.
+    limit = min(CARRIED, max(4_000, 2 * _POINT_BUDGET // max(1, series)))
+
+    if figures:
+        _save_figures(target.parent / "figures", [*spread, *(named for run in observed for named in run.figures)])
+
+    body = [
+        _section("What was run", _scenarios(results.scenarios) + _provenance(provenance or {})),
+        _section("Flows", _flow_table(results, summaries) + "".join(fragment(f, n) for n, f in spread)),
+        _comparison_section(results),
+        _path_section(results),
+        _facts_section(results, observed, limit),
+    ]
+    ending = f"{scripts()}\n{draw_call()}" if spread or observed else ""
+    page = _page(results.scenarios, "\n".join(part for part in body if part), ending)
+    # A reader who reloads meets the old page or the new one, never half of it.
+    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    partial.write_text(page, encoding="utf-8")
+    partial.replace(target)
+    return target
+
+
+_Named = tuple[str, "Figure"]
+
+
+@dataclass(frozen=True)
+class _Observed:
+    """What is drawn of one replication: figures under headings, and how many flows have none."""
+
+    scenario: str
+    replication: int
+    groups: list[tuple[str, list[_Named]]]
+    undrawn_flows: int
+
+    @property
+    def figures(self) -> list[_Named]:
+        return [figure for _, named in self.groups for figure in named]
+
+
+def _page(scenarios: Sequence[ScenarioInfo], body: str, ending: str) -> str:
+    from .interactive import CONTENT_POLICY, styles
+
+    titles = list(dict.fromkeys(scenario.title or scenario.name for scenario in scenarios))
+    title = _text(titles[0] if titles else "No scenario")
+    count = len(scenarios)
+    css = (files(__package__) / "assets" / "report.css").read_text(encoding="utf-8")
+    lead = f"<p>{count} scenarios side by side.</p>" if count > 1 else ""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">\n'
+        f"<title>{title} · Cellwind</title>\n<style>\n{css}\n{styles()}\n</style>\n</head>\n<body>\n"
+        f'<header><div class="brand">Cellwind report</div><h1>{title}</h1>{lead}</header>\n'
+        f"<main>\n{body}\n</main>\n"
+        "<footer>Intervals are 95 % confidence intervals of the mean over independent replications (Student’s t)."
+        + (" Plots by plotly.js (MIT licence), carried inside this file." if ending else "")
+        + "</footer>\n"
+        f"{ending}\n</body>\n</html>\n"
+    )
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{_text(title)}</h2>{content}</section>"
+
+
+def _scenarios(scenarios: Sequence[ScenarioInfo]) -> str:
+    parts = []
+    seen: set[tuple[str, str]] = set()
+    for scenario in scenarios:
+        about = (scenario.title, scenario.description)
+        # Variants share title and description: saying them once leaves room for what differs.
+        description = "" if about in seen or not scenario.description else scenario.description.strip()
+        seen.add(about)
+        heading = f"<h3>{_breakable(scenario.name)}</h3>" if len(scenarios) > 1 else ""
+        if heading:
+            facts = f'<p class="note">Seed {scenario.seed}, {scenario.replications} replications.</p>'
+        else:
+            facts = (
+                f"<dl><dt>Scenario</dt><dd><code>{_text(scenario.name)}</code></dd><dt>Seed</dt><dd>{scenario.seed}</dd>"
+                f"<dt>Replications</dt><dd>{scenario.replications}</dd></dl>"
+            )
+        parts.append(
+            f"<article>{heading}"
+            + "".join(f"<p>{_text(paragraph)}</p>" for paragraph in re.split(r"\n\s*\n", description) if paragraph)
+            + f"{facts}<details><summary>The scenario as it was run</summary>"
+            f"<pre>{_text(scenario.to_toml())}</pre></details></article>"
+        )
+    return "".join(parts)
+
+
+def _provenance(provenance: Mapping[str, Any]) -> str:
+    rows = []
+    for key, value in provenance.items():
+        if isinstance(value, Mapping):
+            said = ", ".join(
+                f"{name.replace('_', ' ')} {part}" for name, part in value.items() if part not in (None, "")
+            )
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            said = shlex.join(str(part) for part in value)
+        else:
+            said = "" if value is None else str(value)
+        if said:
+            shown = f"<code>{_text(said)}</code>" if key == "command" else _text(said)
+            rows.append(f"<dt>{_text(key.replace('_', ' ').capitalize())}</dt><dd>{shown}</dd>")
+    return f"<article><dl>{''.join(rows)}</dl></article>" if rows else ""
+
+
+def _flow_table(results: ResultsSource, summaries: Sequence[FlowSummary]) -> str:
+    if not summaries:
+        return "<p>No replication is complete yet.</p>"
+    several = len(results.scenarios) > 1
+    heads = [*_scenario_head(several), "Flow", "Transport"]
+    numbers = ["Completed", *(metric.heading for metric in _SHOWN)]
+    rows = []
+    unfinished = False
+    for item in summaries:
+        complete = item.completed == item.replications
+        unfinished |= not complete
+        done = f"{item.completed} of {item.replications}"
+        cells = [
+            f'<td class="number">{done if complete else f"""<span class="warning">{done}</span>"""}</td>',
+            *(_estimate_cell(item[metric.column], metric, item.completed) for metric in _SHOWN),
+        ]
+        rows.append(
+            _row_heads(several, item.scenario, _text(item.flow)) + f"<td>{_text(item.transport)}</td>{''.join(cells)}"
+        )
+    note = "Mean ± half-width of the 95 % confidence interval over replications."
+    if any(item.replications == 1 for item in summaries):
+        note += " A single replication has no interval."
+    if unfinished:
+        note += " Duration and goodput are over completed flows only, which flatters a scenario that leaves some out."
+    return _table("Means per scenario and flow", heads, numbers, rows) + f'<p class="note">{note}</p>'
+
+
+def _estimate_cell(estimate: Estimate, metric: Metric, expected: int) -> str:
+    value, half = estimate.text(metric.scale)
+    interval = f' <span class="half">± {half}</span>' if half != "–" else ""
+    few = f' <span class="half">(n = {estimate.n})</span>' if estimate.n not in (expected, 0) else ""
+    return f'<td class="number">{value}{interval}{few}</td>'
+
+
+def _spread(results: ResultsSource, summaries: Sequence[FlowSummary]) -> list[_Named]:
+    """The strip plot of durations; a single replication is a single number, which the table has."""
+    if not any(item["duration_s"].n > 1 for item in summaries):
+        return []
+    from .plots import durations
+
+    return [("durations", durations(results))]
+
+
+def _comparison_section(results: ResultsSource) -> str:
+    comparisons = compare(results)
+    if not comparisons:
+        return ""
+    rows = [
+        _row_heads(True, item.scenario, _text(item.flow))
+        + "".join(_ratio_cell(item.ratios[column]) for column in ("duration_s", "goodput_bps"))
+        + f'<td class="number">{item.ratios["duration_s"].n}</td>'
+        for item in comparisons
+    ]
+    paired = all(item.ratios["duration_s"].paired for item in comparisons)
+    note = "Ratio of the means ± half-width of its 95 % confidence interval (delta method). " + (
+        "Scenarios run under one seed meet the same radio, so replications are compared in pairs."
+        if paired
+        else "Scenarios under different seeds are compared as independent samples."
+    )
+    table = _table("Ratios to the first scenario", ["Scenario", "Flow"], ["Duration ratio", "Goodput ratio", "n"], rows)
+    title = f"Compared with {comparisons[0].baseline}"
+    return _section(title, table + f'<p class="note">{note}</p>')
+
+
+def _ratio_cell(ratio: Ratio) -> str:
+    value, half = ratio.text()
+    return f'<td class="number">{value}' + (f' <span class="half">± {half}</span>' if half != "–" else "") + "</td>"
+
+
+# Column, heading, and the column it is a share of.
+_BEARER_COLUMNS = (
+    ("blocks_sent", "Blocks sent", None),
+    ("blocks_resent", "Blocks resent", "blocks_sent"),
+    ("blocks_dropped", "Blocks given up", "blocks_sent"),
+    ("packets_in", "Packets in", None),
+    ("packets_dropped", "Packets dropped", "packets_in"),
+    ("bytes_delivered", "Bytes delivered", None),
+)
+_LINK_COLUMNS = _BEARER_COLUMNS[3:]
+
+
+def _path_section(results: ResultsSource) -> str:
+    several = len(results.scenarios) > 1
+    parts = []
+    for title, table, columns in (
+        ("Bearers", results.bearers(), _BEARER_COLUMNS),
+        ("Links", results.links(), _LINK_COLUMNS),
+    ):
+        rows = _path_rows(table.to_pylist(), columns, several)
+        if rows:
+            heads = [heading for _, heading, _ in columns]
+            caption = f"Means per {title.lower()[:-1]}"
+            parts.append(f"<h3>{title}</h3>" + _table(caption, [*_scenario_head(several), "Direction"], heads, rows))
+    if not parts:
+        return ""
+    parts.append('<p class="note">Means per replication; in brackets the share of what was sent or came in.</p>')
+    return _section("Bearers and links", "".join(parts))
+
+
+def _path_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[tuple[str, str, str | None]], several: bool
+) -> list[str]:
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["scenario"], row["name"]), []).append(row)
+    lines = []
+    for (scenario, name), members in groups.items():
+        cells = []
+        for column, _, whole in columns:
+            average = mean(row.get(column) for row in members)
+            share = ""
+            if whole is not None and average.n:
+                total = mean(row.get(whole) for row in members).mean
+                share = f' <span class="half">({100 * average.mean / total:.2f} %)</span>' if total > 0 else ""
+            shown = "–" if not average.n else f"{average.mean:,.{0 if average.mean >= 100 else 1}f}".removesuffix(".0")
+            cells.append(f'<td class="number">{shown}{share}</td>')
+        lines.append(_row_heads(several, scenario, _text(name)) + "".join(cells))
+    return lines
+
+
+def _observed(results: ResultsSource) -> list[_Observed]:
+    """Per scenario the figures of its first replication with facts, under one heading per flow and one for the path."""
+    from ..analysis.series import FactTable
+    from . import plots
+
+    found: list[_Observed] = []
+    taken: set[str] = set()
+    for scenario in results.scenarios:
+        replication = next((i for i in range(scenario.replications) if results.has_facts(scenario.name, i)), None)
+        if replication is None:
+            continue
+        facts = FactTable(results.facts(scenario.name, replication))
+        stem = _file_stem(scenario.name, taken)
+        groups: list[tuple[str, list[_Named]]] = []
+        flow_stems: set[str] = set()
+        for flow in facts.flows[:FACT_FLOWS]:
+            flow_stem = f"{stem}-{_file_stem(flow, flow_stems)}"
+            figures = [
+                ("time-sequence", plots.time_sequence(facts, flow)),
+                ("window", plots.window(facts, flow)),
+                ("throughput", plots.throughput(facts, flow)),
+                ("rtt", plots.rtt(facts, flow)),
+            ]
+            named = [(f"{flow_stem}-{kind}", figure) for kind, figure in figures if figure.series]
+            if named:
+                groups.append((f"Flow {flow}", named))
+        path = [("queues", plots.queues(facts)), ("block-errors", plots.block_errors(facts))]
+        named = [(f"{stem}-{kind}", figure) for kind, figure in path if figure.series]
+        if named:
+            groups.append(("Path", named))
+        found.append(_Observed(scenario.name, replication, groups, max(0, len(facts.flows) - FACT_FLOWS)))
+        if len(found) == FACT_SCENARIOS:
+            break
+    return found
+
+
+def _facts_section(results: ResultsSource, observed: Sequence[_Observed], limit: int) -> str:
+    from .interactive import fragment
+
+    if not observed:
+        return _section(
+            "Over time",
+            "<p>No facts were recorded, so there is nothing to draw over time. Run the scenario with "
+            "<code>--facts</code> (in Python: <code>facts=True</code>) for the time-sequence graph, windows, "
+            "throughput and round-trip times.</p>",
+        )
+    parts = []
+    for place, run in enumerate(observed):
+        inside = "".join(
+            f"<h3>{_text(heading)}</h3>" + "".join(fragment(figure, name, limit) for name, figure in figures)
+            for heading, figures in run.groups
+        )
+        if run.undrawn_flows:
+            inside += (
+                f'<p class="note">Drawn for the first {FACT_FLOWS} flows; <code>results.plot</code> draws the '
+                f"{run.undrawn_flows} others.</p>"
+            )
+        if len(observed) == 1:
+            parts.append(f"<p>Replication {run.replication}, from the facts its machines recorded.</p>{inside}")
+        else:
+            parts.append(
+                f'<details class="run"{" open" if place == 0 else ""}><summary>{_breakable(run.scenario)}, '
+                f"replication {run.replication}</summary>{inside}</details>"
+            )
+    if len(results.scenarios) > len(observed):
+        parts.append(
+            f'<p class="note">Drawn for {len(observed)} of {len(results.scenarios)} scenarios; '
+            "<code>results.plot</code> draws any scenario whose facts were recorded.</p>"
+        )
+    return _section("Over time", "".join(parts))
+
+
+def _save_figures(folder: Path, figures: Iterable[_Named]) -> None:
+    for name, figure in figures:
+        folder.mkdir(exist_ok=True)
+        for suffix in (".png", ".svg"):
+            figure.save(folder / f"{name}{suffix}")
+
+
+def _table(caption: str, heads: Sequence[str], numbers: Sequence[str], rows: Sequence[str]) -> str:
+    """A table in a box of its own that scrolls sideways, so that the page never does."""
+    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
+    head += "".join(f'<th scope="col" class="number">{_text(name)}</th>' for name in numbers)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    label = html.escape(caption)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _scenario_head(several: bool) -> list[str]:
+    return ["Scenario"] if several else []
+
+
+def _row_heads(several: bool, scenario: str, name: str) -> str:
+    """The cells that say what a row is about; of a single scenario nobody needs the name in every row."""
+    if several:
+        return f'<th scope="row" class="several">{_breakable(scenario)}</th><td>{name}</td>'
+    return f'<th scope="row">{name}</th>'
+
+
+def _text(value: str) -> str:
+    return html.escape(value)
+
+
+def _breakable(name: str) -> str:
+    """A name that may break at its own joints, as those of variants are long."""
+    return re.sub(r"([/.,\[=])", r"\1<wbr>", html.escape(name))
+
+
+def _file_stem(name: str, taken: set[str]) -> str:
+    """A name for files on any system, not yet ``taken``: variants have brackets, quotes and equal signs in theirs."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or "unnamed"
+    candidates = (stem, *(f"{stem}-{i}" for i in range(2, len(taken) + 3)))
+    free = next(candidate for candidate in candidates if candidate not in taken)
+    taken.add(free)
+    return free

@@ -1,0 +1,312 @@
+"""The plots of a run, each defined once: what is drawn of a flow's facts, and of the durations of all replications.
+
+``Plots`` is what ``results.plot`` gives; the report uses the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..analysis import series as measured
+from ..analysis.source import ResultsSource
+from ..analysis.statistics import mean
+from .figure import Axis, Color, Figure, Mark, Series
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from ..analysis.series import FactTable, Points
+
+    Floats = npt.NDArray[np.float64]
+
+_TIME = Axis("Time", "s")
+# Queues and bearers take these colours in turn.
+_TURN: tuple[Color, ...] = ("blue", "amber", "green", "purple", "red", "grey")
+
+
+class FactsMissingError(LookupError):
+    """A plot was asked for that needs facts, and none were recorded."""
+
+
+class Plots:
+    """Plots of one flow in one replication, from its facts.
+
+    Every method takes ``flow``, which may be left out where there is only one, ``scenario``, which is the first when it
+    is None, and ``replication``. It answers a ``Figure``. Raises FactsMissingError when the facts of that replication
+    were not recorded, and ValueError when the scenario or flow is not there or the flow has to be named.
+    """
+
+    def __init__(self, results: ResultsSource) -> None:
+        self._results = results
+
+    def time_sequence(self, flow: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Every segment of the flow: sent, resent, received, acknowledged; sequence number over time."""
+        facts, name = self._choose(flow, scenario, replication)
+        return time_sequence(facts, name)
+
+    def window(self, flow: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Congestion window, send window, slow-start threshold and data in flight over time."""
+        facts, name = self._choose(flow, scenario, replication)
+        return window(facts, name)
+
+    def throughput(
+        self,
+        flow: str | None = None,
+        scenario: str | None = None,
+        replication: int = 0,
+        bin_s: float | None = None,
+    ) -> Figure:
+        """Rate of new data at the receiver, and of data delivered in order, over a sliding bin of ``bin_s``."""
+        facts, name = self._choose(flow, scenario, replication)
+        return throughput(facts, name, bin_s)
+
+    def rtt(self, flow: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Round-trip samples, smoothed round-trip time and retransmission timeout over time."""
+        facts, name = self._choose(flow, scenario, replication)
+        return rtt(facts, name)
+
+    def queues(self, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Packets waiting at every link and bearer over time."""
+        return queues(self._facts(self._scenario(scenario), replication))
+
+    def block_errors(self, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Share of radio blocks in error over time, for every bearer."""
+        return block_errors(self._facts(self._scenario(scenario), replication))
+
+    def durations(self) -> Figure:
+        """Duration of every flow in every replication, with mean and 95 % interval; needs no facts."""
+        return durations(self._results)
+
+    def _choose(self, flow: str | None, scenario: str | None, replication: int) -> tuple[FactTable, str]:
+        facts = self._facts(self._scenario(scenario), replication)
+        if flow is None and len(facts.flows) == 1:
+            return facts, facts.flows[0]
+        if flow is None:
+            raise ValueError(f"name the flow: there are {_listed(facts.flows)}")
+        if flow not in facts.flows:
+            raise ValueError(f"no flow named {flow!r}; there are {_listed(facts.flows)}")
+        return facts, flow
+
+    def _scenario(self, scenario: str | None) -> str:
+        names = [item.name for item in self._results.scenarios]
+        if scenario is None and names:
+            return names[0]
+        if scenario is None or scenario not in names:
+            raise ValueError(f"no scenario named {scenario!r}; there are {_listed(names)}")
+        return scenario
+
+    def _facts(self, scenario: str, replication: int) -> FactTable:
+        if not self._results.has_facts(scenario, replication):
+            raise FactsMissingError(
+                f"no facts were recorded in replication {replication} of scenario {scenario!r}: "
+                "run it with facts=True (on the command line: --facts)"
+            )
+        return measured.FactTable(self._results.facts(scenario, replication))
+
+
+def time_sequence(facts: FactTable, flow: str) -> Figure:
+    """The time-sequence graph of a flow."""
+    seen = measured.time_sequence(facts, flow)
+    unit, scale = _bytes_unit(seen.sent.value, seen.resent.value)
+    first_segment = facts.select("segment_sent", flow=flow)
+    length = int(first_segment.length.max()) if len(first_segment) else 0
+
+    def marks(name: str, points: Points, color: Color, mark: Mark, size: float, every: bool = True) -> Series:
+        return Series(name, "points", points.time_s, points.value * scale, None, color, mark, size, every=every)
+
+    acked = Series("acknowledged", "step", seen.acked.time_s, seen.acked.value * scale, color="green", width=1.2)
+    return Figure(
+        title=f"Time-sequence graph of {flow}",
+        x=_TIME,
+        y=Axis("Sequence number", unit),
+        series=_drawn(
+            # Every fast retransmit is a segment resent too: its larger mark lies underneath.
+            marks("fast retransmit", seen.fast_retransmits, "purple", "triangle", 8.0),
+            acked,
+            marks("received", seen.received, "grey", "dot", 2.5, every=False),
+            marks("sent", seen.sent, "blue", "dot", 3.0, every=False),
+            marks("resent", seen.resent, "red", "dot", 4.0),
+            marks("timeout", seen.timeouts, "red", "cross", 11.0),
+            marks("spurious timeout", seen.spurious_timeouts, "amber", "diamond", 9.0),
+        ),
+        note=f"Each mark is the first byte of a segment of up to {length:,} bytes; every retransmission is drawn. "
+        "Zoom in to tell single segments apart.",
+        height=480,
+    )
+
+
+def window(facts: FactTable, flow: str) -> Figure:
+    """Windows and outstanding data of a flow's sender."""
+    import numpy as np
+
+    seen = measured.window(facts, flow)
+    highest = max((float(p.value.max()) for p in (seen.cwnd, seen.flight) if len(p)), default=0.0)
+    unit, scale = _bytes_unit(np.array([highest]))
+    # The threshold begins "arbitrarily high" (RFC 5681): drawn to scale, it would flatten everything else.
+    threshold = np.where(seen.ssthresh.value > 2 * highest, np.nan, seen.ssthresh.value)
+    hidden = bool(np.isnan(threshold).any())
+
+    def line(name: str, points: Points, color: Color, width: float = 1.5, shown: bool = True) -> Series:
+        held = _held(points, facts.end_s)
+        return Series(name, "step", held.time_s, held.value * scale, None, color, width=width, shown=shown)
+
+    return Figure(
+        title=f"Windows of {flow}",
+        x=_TIME,
+        y=Axis("Window", unit, from_zero=True),
+        series=_drawn(
+            line("in flight", seen.flight, "grey", 1.0),
+            line("congestion window", seen.cwnd, "blue"),
+            line("send window", seen.send_window, "green", 1.0, shown=False),
+            line("slow-start threshold", measured.Points(seen.ssthresh.time_s, threshold), "amber"),
+        ),
+        note="In flight: from the lowest byte not yet acknowledged to the highest byte sent."
+        + (" A threshold above twice all windows is not drawn." if hidden else ""),
+    )
+
+
+def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Figure:
+    """Rate at which a flow's data arrives and is delivered."""
+    seen = measured.throughput(facts, flow, bin_s)
+    unit, scale = _rate_unit(seen.arrived_bps)
+    return Figure(
+        title=f"Throughput of {flow}",
+        x=_TIME,
+        y=Axis("Throughput", unit, from_zero=True),
+        series=_drawn(
+            Series("delivered in order", "line", seen.time_s, seen.delivered_bps * scale, color="amber", width=1.2),
+            Series("new data received", "line", seen.time_s, seen.arrived_bps * scale, color="blue", width=1.8),
+        ),
+        note=f"Over the {seen.bin_s:g} s before each instant; payload only. Delivery pauses behind a missing segment "
+        "and jumps when it arrives.",
+    )
+
+
+def rtt(facts: FactTable, flow: str) -> Figure:
+    """Round-trip times and the timeout of a flow's sender."""
+    seen = measured.rtt(facts, flow)
+
+    def line(name: str, points: Points, color: Color) -> Series:
+        held = _held(points, facts.end_s)
+        return Series(name, "step", held.time_s, held.value, color=color)
+
+    return Figure(
+        title=f"Round-trip time of {flow}",
+        x=_TIME,
+        y=Axis("Time", "s", from_zero=True),
+        series=_drawn(
+            Series("RTT sample", "points", seen.samples.time_s, seen.samples.value, color="grey", size=3.0),
+            line("smoothed RTT", seen.srtt, "blue"),
+            line("retransmission timeout", seen.rto, "amber"),
+            Series("timeout expired", "points", *_columns(seen.timeouts), None, "red", "cross", 11.0, every=True),
+        ),
+        note="The retransmission timeout includes its exponential back-off.",
+    )
+
+
+def queues(facts: FactTable) -> Figure:
+    """Packets waiting at every link and bearer."""
+    lines = []
+    for place, queue in enumerate(measured.queues(facts)):
+        color = _TURN[place % len(_TURN)]
+        lines.append(Series(queue.machine, "step", *_columns(queue.packets), color=color, width=1.2))
+    return Figure(
+        title="Queues",
+        x=_TIME,
+        y=Axis("Packets waiting", from_zero=True),
+        series=_drawn(*lines),
+        note="As each arriving packet found it, itself included.",
+    )
+
+
+def block_errors(facts: FactTable) -> Figure:
+    """Share of radio blocks in error, for every bearer."""
+    lines = []
+    said = []
+    for place, bearer in enumerate(measured.block_errors(facts)):
+        color = _TURN[place % len(_TURN)]
+        lines.append(Series(bearer.machine, "line", bearer.time_s, bearer.fraction * 100, color=color))
+        share = 100 * bearer.in_error / bearer.sent
+        said.append(
+            f"{bearer.machine}: {bearer.in_error:,} of {bearer.sent:,} blocks in error ({share:.2f} %), "
+            f"drawn over {bearer.bin_s:g} s."
+        )
+    return Figure(
+        title="Block errors",
+        x=_TIME,
+        y=Axis("Blocks in error", "%", from_zero=True),
+        series=_drawn(*lines),
+        note=" ".join(said),
+    )
+
+
+def durations(results: ResultsSource) -> Figure:
+    """One dot per replication, one row per scenario and flow, with mean and 95 % interval under it."""
+    import numpy as np
+
+    groups: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for row in results.flows().select(["scenario", "replication", "flow", "duration_s"]).to_pylist():
+        values = groups.setdefault((row["scenario"], row["flow"]), [])
+        if row["duration_s"] is not None and np.isfinite(row["duration_s"]):
+            values.append((row["replication"], row["duration_s"]))
+    many_flows = len({flow for _, flow in groups}) > 1
+    ticks, x, y, ends, rows, means = [], [], [], [], [], []
+    # The first row stands on top.
+    for place, ((scenario, flow), values) in enumerate(reversed(groups.items())):
+        ticks.append((float(place), f"{scenario}, {flow}" if many_flows else scenario))
+        for replication, duration in values:
+            x.append(duration)
+            # Multiples of the golden ratio spread over a row without ever lining up, and need no random number.
+            y.append(place + 0.12 + 0.3 * ((replication * 0.6180339887) % 1.0))
+        estimate = mean(duration for _, duration in values)
+        if estimate.n:
+            half = estimate.half_width or 0.0
+            ends += [estimate.mean - half, estimate.mean + half, np.nan]
+            rows += [place - 0.14, place - 0.14, np.nan]
+            means.append((estimate.mean, place - 0.14))
+    centre = np.array(means, dtype=np.float64).reshape(-1, 2)
+    return Figure(
+        title="Duration of every replication",
+        x=Axis("Duration", "s"),
+        y=Axis("", ticks=ticks),
+        series=_drawn(
+            Series("replication", "points", np.array(x), np.array(y), color="blue", size=6.0, every=True),
+            Series("95 % interval", "line", np.array(ends), np.array(rows), color="ink", width=2.5),
+            Series("mean", "points", centre[:, 0], centre[:, 1], None, "ink", "diamond", 9.0, every=True),
+        ),
+        note="The height of a dot inside its row means nothing. Replications that did not complete have no dot.",
+        height=150 + (64 if len(groups) <= 12 else 40) * max(1, len(groups)),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names)) or "none"
+
+
+def _drawn(*series: Series) -> tuple[Series, ...]:
+    """The series that have something to draw."""
+    return tuple(item for item in series if len(item))
+
+
+def _held(points: Points, until_s: float) -> Points:
+    """The last value of a step line drawn out to the end of the run."""
+    import numpy as np
+
+    if not len(points) or points.time_s[-1] >= until_s:
+        return points
+    return measured.Points(np.append(points.time_s, until_s), np.append(points.value, points.value[-1]))
+
+
+def _columns(points: Points) -> tuple[Floats, Floats]:
+    return points.time_s, points.value
+
+
+def _bytes_unit(*columns: Floats) -> tuple[str, float]:
+    highest = max((float(column.max()) for column in columns if len(column)), default=0.0)
+    return ("MB", 1e-6) if highest >= 2e6 else ("kB", 1e-3)
+
+
+def _rate_unit(bps: Floats) -> tuple[str, float]:
+    return ("Mbit/s", 1e-6) if len(bps) and float(bps.max()) >= 5e6 else ("kbit/s", 1e-3)

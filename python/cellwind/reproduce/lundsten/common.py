@@ -1,0 +1,74 @@
+"""What the plans of the thesis share: its grid of cells, and how a table of one measure is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ..design import Plan
+from ..papers import PublishedRow
+from ..quantities import Factor, Point, Quantity
+from .cells import Cell
+from .measures import LundstenBench, Measure
+from .observed import Observation
+
+LundstenPlan = Plan[Cell, Observation]
+Quantities = Callable[[LundstenBench], Mapping[str, Quantity]]
+
+# The combinations of rate (kbit/s) and packet size (bytes) in the tables.
+ALL = ((384, 576), (384, 1500), (128, 576), (128, 1500), (64, 576), (64, 1500))
+SMALL = ALL[:4]
+TROUBLED = ALL[:3]
+
+BASE = Cell(384, 576)
+IN_SEQUENCE = replace(BASE, delivery="in_sequence")
+SPLIT = replace(BASE, path="split")
+SHORT = replace(BASE, file_kbytes=100)
+PDU_40 = replace(BASE, pdu="40 B")
+PDU_40_IN_SEQUENCE = replace(PDU_40, delivery="in_sequence")
+PDU_40_SPLIT = replace(PDU_40_IN_SEQUENCE, path="split")
+
+
+def table(
+    cells: Sequence[Cell],
+    measure: Measure,
+    base: Cell,
+    quantities: Quantities,
+    *,
+    free: Sequence[str] = (),
+    references: bool = True,
+    traces: Sequence[Cell] = (),
+) -> LundstenPlan:
+    """A table of one measure whose rows differ from ``base`` in rate, packet size and initial window.
+
+    ``free`` are the other factors that its checks compare. With ``references``, the error-free runs of the cells run
+    too.
+    """
+    wanted = [*cells, *(cell.reference for cell in cells)] if references else list(cells)
+    return Plan(
+        cells=list(dict.fromkeys(wanted)),
+        traces=traces,
+        scope=scope(base, free),
+        measure=lambda bench, row, metric: measure(bench, cell_of(base, row)),
+        quantities=quantities,
+    )
+
+
+def scope(cell: Cell, free: Sequence[str] = ()) -> dict[str, Factor]:
+    """The factors of a cell that its experiment never changes: all but rate, packet size and ``free``."""
+    return {name: value for name, value in cell.factors.items() if name not in ("rate_kbps", "packet_bytes", *free)}
+
+
+def cell_of(base: Cell, row: PublishedRow) -> Cell:
+    """The cell of a row: ``base`` with the row's rate, packet size and initial window."""
+    return replace(
+        base,
+        rate_kbps=int(row.factors.get("rate_kbps", base.rate_kbps)),
+        packet_bytes=int(row.factors.get("packet_bytes", base.packet_bytes)),
+        initial_window=int(row.factors.get("initial_window_segments", 1)),
+    )
+
+
+def needs(what: str) -> Point:
+    """The point of a number that waits for a part of the simulator."""
+    return Point(needs=what)

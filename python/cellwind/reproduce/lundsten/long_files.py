@@ -1,0 +1,246 @@
+"""Sections 5.3, 5.5, 6 and 7: files of 16 Mbyte, with blocks of a TTI or of 40 bytes."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from ..design import Plan
+from ..papers import PublishedRow
+from ..quantities import Point, Quantity
+from . import figures
+from .cells import grid
+from .common import (
+    ALL,
+    BASE,
+    IN_SEQUENCE,
+    PDU_40,
+    PDU_40_IN_SEQUENCE,
+    PDU_40_SPLIT,
+    SMALL,
+    SPLIT,
+    TROUBLED,
+    LundstenPlan,
+    needs,
+    scope,
+    table,
+)
+from .measures import (
+    LundstenBench,
+    absent,
+    count,
+    download_time,
+    increase,
+    over,
+    tcp_increase,
+    together,
+    utilisation,
+)
+
+
+def table_3() -> LundstenPlan:
+    cells = grid(BASE, ALL)
+    return table(
+        cells,
+        increase,
+        BASE,
+        lambda bench: {
+            "increase_in_time_percent": over(bench, cells, increase),
+            "utilisation": over(bench, [cell.reference for cell in cells], utilisation),
+        },
+    )
+
+
+def table_4() -> LundstenPlan:
+    cells = grid(BASE, SMALL)
+    return table(
+        cells,
+        tcp_increase,
+        BASE,
+        lambda bench: {"tcp_increase_percent": over(bench, cells, tcp_increase)},
+    )
+
+
+def window_figure(point: tuple[int, int]) -> LundstenPlan:
+    (cell,) = grid(BASE, (point,))
+
+    def measure(bench: LundstenBench, row: PublishedRow, metric: str) -> Point:
+        window = bench.observed(cell).window_distribution()
+        match str(row.factors["quantity"]):
+            case "max window" | "plateau of the window":
+                return Point(value=max(window.values))
+            case "window after slow start":
+                return Point(value=bench.observed(cell).lowest_after_slow_start(cell.max_window))
+            case _:
+                return tcp_increase(bench, cell)
+
+    def quantities(bench: LundstenBench) -> dict[str, Quantity]:
+        seen = bench.observed(cell)
+        window = seen.window_distribution()
+        bound = {
+            "cwnd_segments": Quantity.of([Point(distribution=window)]),
+            "tcp_increase_percent": over(bench, [cell], tcp_increase),
+            "time_fraction": Quantity.of([Point({"of": "cwnd_at_max"}, window.fraction_at(cell.max_window))]),
+            "fast_retransmits": Quantity.constant(float(seen.fast_retransmits)),
+            "min_after_slow_start": Quantity.of(
+                [Point({"of": "cwnd_segments"}, seen.lowest_after_slow_start(cell.max_window))]
+            ),
+        }
+        if seen.halvings:
+            bound["cwnd_before"] = Quantity.constant(fmean(halving.before for halving in seen.halvings))
+            bound["cwnd_after_fast_retransmit"] = Quantity.constant(fmean(halving.after for halving in seen.halvings))
+        return bound
+
+    return Plan(
+        cells=[cell, cell.reference],
+        traces=[cell],
+        scope=scope(cell),
+        measure=measure,
+        quantities=quantities,
+        figures=lambda bench: [figures.send_window(cell, bench.observed(cell))],
+    )
+
+
+def solution(tcp: str) -> LundstenPlan:
+    """Tables 5 and 6: a transport that is not there yet."""
+    cells = grid(BASE, TROUBLED)
+
+    def quantities(bench: LundstenBench) -> dict[str, Quantity]:
+        eifel, westwood = absent(cells, "eifel"), absent(cells, "westwood")
+        share = Quantity.of(
+            Point({"of": of}, needs="transport: westwood") for of in ("redundant_retransmissions", "window_limit")
+        )
+        return {"increase_in_time_percent": together(eifel, westwood), "share_of_loss": share}
+
+    return Plan(
+        scope=scope(BASE, ("tcp",)),
+        measure=lambda bench, row, metric: needs(f"transport: {tcp}"),
+        quantities=quantities,
+    )
+
+
+def split() -> LundstenPlan:
+    cells, reno = grid(SPLIT, TROUBLED), grid(BASE, TROUBLED)
+    return table(
+        [*cells, *reno],
+        increase,
+        SPLIT,
+        lambda bench: {
+            "increase_in_time_percent": together(over(bench, [*cells, *reno], increase), absent(reno, "eifel"))
+        },
+        free=("tcp",),
+    )
+
+
+def in_sequence() -> LundstenPlan:
+    cells = grid(IN_SEQUENCE, TROUBLED)
+    return table(
+        cells,
+        increase,
+        IN_SEQUENCE,
+        lambda bench: {
+            "increase_in_time_percent": over(bench, cells, increase),
+            "fast_retransmits": over(bench, cells, count("fast_retransmits")),
+            "timeouts": over(bench, cells, count("timeouts")),
+        },
+    )
+
+
+def figure_17() -> LundstenPlan:
+    variants = {"reno": BASE, "split": SPLIT, "in_sequence": IN_SEQUENCE}
+    cells = list(variants.values())
+
+    def measure(bench: LundstenBench, row: PublishedRow, metric: str) -> Point:
+        variant = str(row.factors["variant"])
+        return increase(bench, variants[variant]) if variant in variants else needs(f"transport: {variant}")
+
+    def quantities(bench: LundstenBench) -> dict[str, Quantity]:
+        # Compared when the error-free transfer would have ended: no curve has reached its end before.
+        end_s = download_time(bench, BASE.reference).number
+        received = [
+            Point({"variant": name}, bench.observed(cell).received_at(end_s)) for name, cell in variants.items()
+        ]
+        missing = [Point({"variant": name}, needs=f"transport: {name}") for name in ("eifel", "westwood")]
+        return {"received_bytes": Quantity.of([*received, *missing])}
+
+    return Plan(
+        cells=[*cells, BASE.reference],
+        traces=cells,
+        measure=measure,
+        quantities=quantities,
+        figures=lambda bench: [figures.received("Data received by solution", variants, bench)],
+    )
+
+
+def table_14() -> LundstenPlan:
+    cells = grid(PDU_40, ALL)
+    return table(
+        cells,
+        increase,
+        PDU_40,
+        lambda bench: {
+            "increase_in_time_percent": over(bench, cells, increase),
+            "fast_retransmits": over(bench, cells, count("fast_retransmits")),
+            "reordered_packets": Quantity.of(
+                Point(cell.factors, float(bench.observed(cell).blocks.reordered)) for cell in cells
+            ),
+        },
+        traces=cells,
+    )
+
+
+def table_15() -> LundstenPlan:
+    cells, others = grid(PDU_40_IN_SEQUENCE, ALL), grid(PDU_40, ALL)
+    return table(
+        [*cells, *others],
+        increase,
+        PDU_40_IN_SEQUENCE,
+        lambda bench: {
+            "increase_in_time_percent": over(bench, [*cells, *others], increase),
+            "timeouts": over(bench, cells, count("timeouts")),
+            "fast_retransmits": over(bench, cells, count("fast_retransmits")),
+        },
+    )
+
+
+def figure_20() -> LundstenPlan:
+    variants = {"reno": PDU_40_IN_SEQUENCE, "split": PDU_40_SPLIT}
+    cells = list(variants.values())
+
+    def measure(bench: LundstenBench, row: PublishedRow, metric: str) -> Point:
+        tcp = str(row.factors["tcp"])
+        return increase(bench, variants[tcp]) if tcp in variants else needs(f"transport: {tcp}")
+
+    return Plan(
+        cells=[*cells, BASE.reference],
+        scope=scope(PDU_40_IN_SEQUENCE, ("tcp",)),
+        measure=measure,
+        quantities=lambda bench: {
+            "increase_in_time_percent": together(
+                over(bench, cells, increase),
+                absent([PDU_40_IN_SEQUENCE], "eifel"),
+                absent([PDU_40_IN_SEQUENCE], "westwood"),
+            ),
+            "timeouts": over(bench, cells, count("timeouts")),
+        },
+    )
+
+
+def conclusions() -> LundstenPlan:
+    cells = [
+        *grid(BASE, ALL),
+        *grid(IN_SEQUENCE, TROUBLED),
+        *grid(PDU_40, ALL),
+        *grid(PDU_40_IN_SEQUENCE, ALL),
+        *grid(SPLIT, TROUBLED),
+        PDU_40_SPLIT,
+    ]
+
+    def quantities(bench: LundstenBench) -> dict[str, Quantity]:
+        missing = [absent(cells, tcp) for tcp in ("eifel", "westwood")]
+        return {"increase_in_time_percent": together(over(bench, cells, increase), *missing)}
+
+    return Plan(
+        cells=list(dict.fromkeys([*cells, *(cell.reference for cell in cells)])),
+        scope=scope(BASE, ("rlc_delivery", "pdu")),
+        quantities=quantities,
+    )

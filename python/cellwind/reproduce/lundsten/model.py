@@ -1,0 +1,77 @@
+"""Table 1 and the model of sections 5.2.2 to 5.2.4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..design import Plan
+from ..papers import PublishedRow
+from ..quantities import Point, Quantity
+from .cells import grid
+from .common import BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE, SHORT, SMALL, LundstenPlan, needs
+from .measures import LundstenBench, block_increase, decrease, over
+
+
+def table_1() -> LundstenPlan:
+    cells = [cell for iw in (1, 3) for cell in grid(replace(SHORT, initial_window=iw), SMALL)]
+    parts = {
+        "split_tcp": "proxy: split tcp",
+        "snoop": "proxy: snoop",
+        "eifel": "transport: eifel",
+        "westwood": "transport: westwood",
+        "hsdpa": "radio: hs-dsch",
+        "tcp_parameter_tuning": "study: tcp parameter tuning",
+    }
+
+    def measure(bench: LundstenBench, row: PublishedRow, metric: str) -> Point:
+        solution = str(row.factors["solution"])
+        if (solution, metric) == ("tcp_parameter_tuning", "small_files"):
+            # The parameter the thesis tunes for small files is the initial window (Table 11).
+            gains = [decrease(bench, cell).number for cell in cells if cell.initial_window == 3]
+            return Point(value=float(min(gains) > 0.0), n=len(gains))
+        return needs(parts[solution])
+
+    return Plan(cells=cells, measure=measure)
+
+
+def model() -> LundstenPlan:
+    rate_128, rate_64 = replace(BASE, rate_kbps=128), replace(SHORT, rate_kbps=64)
+    traces = [BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE, rate_128, rate_64]
+    read: dict[str, Callable[[LundstenBench], float]] = {
+        "extra delay of one block retransmission": lambda b: b.observed(BASE).blocks.extra_delay_ms,
+        "one-way delay Internet": lambda b: b.observed(BASE).internet_ms,
+        "one-way delay UMTS": lambda b: b.observed(BASE).umts_ms,
+        "PDU at 384 kbps": lambda b: float(b.observed(BASE).blocks.largest_bytes),
+        "PDU at 128 kbps": lambda b: float(b.observed(rate_128).blocks.largest_bytes),
+        "PDU at 64 kbps": lambda b: float(b.observed(rate_64).blocks.largest_bytes),
+    }
+
+    def measure(bench: LundstenBench, row: PublishedRow, metric: str) -> Point:
+        quantity = str(row.factors["quantity"])
+        if quantity not in read:
+            # The block model knows their sum only.
+            return needs("radio: rlc am")
+        return Point(value=read[quantity](bench))
+
+    def quantities(bench: LundstenBench) -> dict[str, Quantity]:
+        plain, sequence, small = (bench.observed(cell).blocks for cell in (BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE))
+        return {
+            # The bearer with 40-byte PDUs sends most blocks, so that rare events are counted there.
+            "block_undelivered_probability": Quantity.of(
+                Point({"n": n, "bler": 0.1}, share) for n, share in small.undelivered.items()
+            ),
+            "retransmission_queue_position": Quantity.constant(max(plain.overtaken_by, small.overtaken_by)),
+            "concatenation": Quantity.constant(float(plain.shared > 0)),
+            "segmentation": Quantity.constant(float(small.split > 0)),
+            "packet_delivery_requires_all_blocks": Quantity.constant(
+                float(plain.early + sequence.early + small.early == 0)
+            ),
+            "rlc_only_increase_percent": over(bench, [BASE], block_increase),
+            "reordered_packets": Quantity.of(
+                Point({"rlc_delivery": cell.delivery}, float(bench.observed(cell).blocks.reordered))
+                for cell in (BASE, IN_SEQUENCE)
+            ),
+        }
+
+    return Plan(cells=[BASE], traces=traces, measure=measure, quantities=quantities)

@@ -1,0 +1,171 @@
+"""A reproduction as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .results import EXPLAIN
+from .tables import summary
+from .words import difference_text, factors_text, metric_text, ours_text, published_text, verdict_text
+
+if TYPE_CHECKING:
+    from cellwind.report.figure import Figure
+
+    from .results import ClaimResult, ExperimentResult, PaperInfo, Reproduction, RowResult
+
+# Nothing is fetched and nothing runs: the page is text, its own styles and pictures it carries.
+_CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def write_page(reproduction: Reproduction, path: Path) -> Path:
+    """Writes the page and returns its path; folders on the way are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A reader who reloads meets the old page or the new one, never half of it.
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    partial.write_text(page(reproduction), encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def page(reproduction: Reproduction) -> str:
+    """The text of the page."""
+    title = "; ".join(paper.title for paper in reproduction.papers)
+    styles = _asset("cellwind.report", "assets", "report.css") + _asset("cellwind.reproduce", "page.css")
+    body = "\n".join(
+        [
+            _overview(reproduction),
+            *(_experiment(experiment) for experiment in reproduction.experiments),
+            *(_choices(paper) for paper in reproduction.papers),
+        ]
+    )
+    lead = "".join(
+        f"<p>{_text(', '.join(paper.authors))}, {paper.year}: {_text(paper.about)}.</p>"
+        for paper in reproduction.papers
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_CONTENT_POLICY}">\n'
+        f"<title>{_text(title)} · Cellwind</title>\n<style>\n{styles}\n</style>\n</head>\n<body>\n"
+        f'<header><div class="brand">Published and ours</div><h1>{_text(title)}</h1>{lead}</header>\n'
+        f"<main>\n{body}\n</main>\n<footer>{_footer(reproduction)}</footer>\n</body>\n</html>\n"
+    )
+
+
+def _overview(reproduction: Reproduction) -> str:
+    entries = "".join(
+        f'<li><a href="#{_text(experiment.id)}">{_text(experiment.source)}</a>{_state(experiment)}</li>'
+        for experiment in reproduction.experiments
+    )
+    return (
+        f"<section><h2>Overview</h2><p>{_text(summary(reproduction))}. {reproduction.replications} replications of "
+        "every scenario with randomness; ours is a mean with the half-width of its 95&nbsp;% interval.</p>"
+        f"<nav><ol>{entries}</ol></nav></section>"
+    )
+
+
+def _state(experiment: ExperimentResult) -> str:
+    if experiment.needs:
+        return f' <span class="needs">needs {_text(", ".join(experiment.needs))}</span>'
+    return ' <span class="note">differs by more than a tenth</span>' if experiment.is_off else ""
+
+
+def _experiment(experiment: ExperimentResult) -> str:
+    parts = [f'<section id="{_text(experiment.id)}"><h2>{_text(experiment.source)}</h2>']
+    parts.append(f"<p>{_text(experiment.what)}. <code>{_text(experiment.id)}</code></p>")
+    if experiment.note:
+        parts.append(f'<p class="note">{_text(experiment.note)}</p>')
+    if experiment.needs:
+        parts.append(f'<p class="needs">Not complete: needs {_text(", ".join(experiment.needs))}.</p>')
+    parts.append(_numbers(experiment.rows))
+    parts.append(_explanation(experiment))
+    parts.append(_claims(experiment.claims))
+    parts += [_figure(figure) for figure in experiment.figures]
+    return "".join(parts) + "</section>"
+
+
+def _numbers(rows: Iterable[RowResult]) -> str:
+    lines = "".join(
+        f'<tr class="{"off" if row.is_off else ""}"><th scope="row">{_text(factors_text(row.factors))}'
+        f"{_mark(row)}</th><td>{_text(metric_text(row.metric))}</td>"
+        f'<td class="number">{_text(published_text(row))}</td><td class="number">{_text(ours_text(row))}</td>'
+        f'<td class="number">{_text(difference_text(row))}</td>'
+        f'<td class="number">{row.n if row.ours is not None else "–"}</td></tr>'
+        for row in rows
+    )
+    if not lines:
+        return ""
+    return (
+        '<div class="scroll" tabindex="0"><table class="numbers"><thead><tr><th scope="col">Run</th>'
+        '<th scope="col">Metric</th><th scope="col" class="number">Published</th>'
+        '<th scope="col" class="number">Ours</th><th scope="col" class="number">Difference</th>'
+        f'<th scope="col" class="number">Runs</th></tr></thead><tbody>{lines}</tbody></table></div>'
+    )
+
+
+def _mark(row: RowResult) -> str:
+    return ' <span class="note">derived</span>' if row.derived else ""
+
+
+def _explanation(experiment: ExperimentResult) -> str:
+    if experiment.explanation:
+        paragraphs = "".join(f"<p>{_text(part)}</p>" for part in experiment.explanation.split("\n\n"))
+        return f'<div class="explanation">{paragraphs}</div>'
+    if experiment.is_off:
+        share = f"{100 * EXPLAIN:g} %"
+        return f'<p class="missing">Differs by more than {share}, and nobody has explained it.</p>'
+    return ""
+
+
+def _claims(claims: Iterable[ClaimResult]) -> str:
+    items = "".join(
+        f'<li><span class="verdict {verdict_text(claim.holds)}">{verdict_text(claim.holds)}</span> '
+        f'{_text(claim.text)}<span class="why"><code>{_text(claim.check)}</code><br>{_text(claim.why)}</span></li>'
+        for claim in claims
+    )
+    return f'<h3>Claims</h3><ul class="claims">{items}</ul>' if items else ""
+
+
+def _figure(figure: Figure) -> str:
+    from cellwind.report.static import render
+
+    data = base64.b64encode(render(figure, "svg")).decode("ascii")
+    return (
+        f'<figure><img alt="{_text(figure.title)}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{_text(figure.note)}</figcaption></figure>"
+    )
+
+
+def _choices(paper: PaperInfo) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{_text(choice.name)}</th><td>{_text(choice.value)}</td>'
+        f"<td>{_text(choice.reason)}</td></tr>"
+        for choice in paper.choices
+    )
+    return (
+        f"<section><h2>What the text leaves open: {_text(paper.title)}</h2>"
+        "<p>Each was answered once for the whole paper, for the reason given, and never for a single row.</p>"
+        '<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">Question</th><th scope="col">Choice</th>'
+        f'<th scope="col">Reason</th></tr></thead><tbody>{rows}</tbody></table></div></section>'
+    )
+
+
+def _footer(reproduction: Reproduction) -> str:
+    known = reproduction.provenance
+    made = ", ".join(str(known[key]) for key in ("command", "created") if known.get(key))
+    version = f"Cellwind {known['version']}" if known.get("version") else "Cellwind"
+    return _text(f"{version}: {made}." if made else f"{version}.")
+
+
+def _asset(package: str, *path: str) -> str:
+    return files(package).joinpath(*path).read_text(encoding="utf-8")
+
+
+def _text(text: object) -> str:
+    return html.escape(str(text))
