@@ -35,7 +35,7 @@ def stub_parameters(node: ast.FunctionDef) -> list[tuple[str, bool]]:
     found = [(argument.arg, place >= required) for place, argument in enumerate(arguments)]
     pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     found += [(argument.arg, default is not None) for argument, default in pairs]
-    return [(name, default) for name, default in found if name != "self"]
+    return [(name, default) for name, default in found if name not in ("self", "cls")]
 
 
 def module_parameters(thing: Any) -> list[tuple[str, bool]]:
@@ -44,6 +44,7 @@ def module_parameters(thing: Any) -> list[tuple[str, bool]]:
     return [(p.name, p.default is not inspect.Parameter.empty) for p in parameters if p.name != "self"]
 
 
+CONSTRUCTORS = ("__init__", "__new__")
 TOP = definitions(ast.parse(STUB.read_text(encoding="utf-8")).body)
 CLASSES = sorted(name for name, node in TOP.items() if isinstance(node, ast.ClassDef))
 MEMBERS = sorted((owner, name) for owner in CLASSES for name in definitions(TOP[owner].body))
@@ -71,7 +72,7 @@ def test_members_are_what_the_stub_says(owner: str, name: str) -> None:
     node = definitions(TOP[owner].body)[name]
     assert isinstance(node, ast.FunctionDef)
     cls = getattr(_core, owner)
-    if name == "__init__":
+    if name in CONSTRUCTORS:
         assert stub_parameters(node) == module_parameters(cls)
     elif is_property(node):
         assert inspect.isgetsetdescriptor(vars(cls)[name])
@@ -93,6 +94,6 @@ def test_everything_in_stub_and_module_has_a_docstring() -> None:
     silent = [name for name, node in TOP.items() if not (ast.get_docstring(node) and getattr(_core, name).__doc__)]
     for owner, name in MEMBERS:
         node = definitions(TOP[owner].body)[name]
-        if name != "__init__" and not (ast.get_docstring(node) and getattr(getattr(_core, owner), name).__doc__):
+        if name not in CONSTRUCTORS and not (ast.get_docstring(node) and getattr(getattr(_core, owner), name).__doc__):
             silent.append(f"{owner}.{name}")
     assert not silent

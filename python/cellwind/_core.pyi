@@ -3,7 +3,7 @@
 The names here are thin; ``cellwind.Scenario``, ``cellwind.run`` and ``cellwind.tcp`` are the doors for people.
 """
 
-from typing import final
+from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -185,7 +185,6 @@ class Segment:
     def tsecr(self) -> int | None:
         """Timestamp echo reply; None without the option."""
 
-@final
 class Sender:
     """The sending end of a TCP connection.
 
@@ -193,7 +192,7 @@ class Sender:
     that leave.
     """
 
-    def __init__(self, settings: str = '"reno"') -> None: ...
+    def __new__(cls, settings: str = '"reno"') -> Self: ...
     def open(self, t: float = 0.0) -> list[Segment]:
         """Opens the connection at ``t`` seconds: the SYN leaves."""
 
@@ -258,11 +257,10 @@ class Sender:
     def state(self) -> str:
         """One of closed, syn-sent, established, recovery, finished, given-up."""
 
-@final
 class Receiver:
     """The receiving end of a TCP connection; calls are like those of ``Sender``."""
 
-    def __init__(self, settings: str = '"reno"') -> None: ...
+    def __new__(cls, settings: str = '"reno"') -> Self: ...
     def on_segment(
         self,
         t: float,

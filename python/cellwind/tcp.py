@@ -14,6 +14,37 @@ True
 (1, 0.1)
 """
 
-from cellwind._core import Receiver, Segment, Sender
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cellwind import _core
+from cellwind._core import Segment
+from cellwind.scenario import Value, to_toml_value
 
 __all__ = ["Receiver", "Segment", "Sender"]
+
+
+class Sender(_core.Sender):
+    """The sending end of a TCP connection.
+
+    ``settings`` is the name of a transport preset (see ``cellwind list transports``) or a mapping of settings, as a
+    flow's ``transport`` in a scenario file. Raises ScenarioError for settings that are wrong there.
+
+    >>> Sender({"extends": "sack", "mss": "536 B"}).state
+    'closed'
+    """
+
+    def __new__(cls, settings: str | Mapping[str, Value] = "reno") -> Sender:
+        return super().__new__(cls, to_toml_value(settings))
+
+
+class Receiver(_core.Receiver):
+    """The receiving end of a TCP connection; ``settings`` as for ``Sender``.
+
+    >>> Receiver("sack").state
+    'listening'
+    """
+
+    def __new__(cls, settings: str | Mapping[str, Value] = "reno") -> Receiver:
+        return super().__new__(cls, to_toml_value(settings))

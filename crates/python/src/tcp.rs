@@ -119,7 +119,7 @@ fn flags(base: Flags, syn: bool, fin: bool, timestamps: bool, dsack: bool) -> Fl
 }
 
 /// The sending end of a TCP connection.
-#[pyclass(module = "cellwind._core")]
+#[pyclass(subclass, module = "cellwind._core")]
 pub struct Sender {
     sender: CoreSender,
     now: Time,
@@ -145,6 +145,9 @@ impl Sender {
     /// Takes ``n`` more bytes from the application, at ``t`` or at the time of the last call.
     #[pyo3(signature = (n, t = None))]
     fn write(&mut self, n: u64, t: Option<f64>) -> PyResult<Vec<Segment>> {
+        if self.sender.is_closed() {
+            return Err(PyValueError::new_err("nothing can be written after close"));
+        }
         self.at(t.unwrap_or(self.now.as_secs_f64()), |sender, now, out| sender.write(now, n, out))
     }
 
@@ -262,7 +265,7 @@ impl Sender {
 }
 
 /// The receiving end of a TCP connection.
-#[pyclass(module = "cellwind._core")]
+#[pyclass(subclass, module = "cellwind._core")]
 pub struct Receiver {
     receiver: CoreReceiver,
     now: Time,

@@ -4,7 +4,7 @@ A paper is a data file (what was published), a file of choices (what it leaves u
 explanations (what is behind the differences) and one module that says how its experiments are run. To add one, write
 the three files under ``data/papers`` and a module with a function ``design(paper)``, and name it in ``_MODULES``.
 
-``papers`` reads the files, ``design`` says what a module provides, ``checks`` judges the claims, ``results`` holds
+``published`` reads the files, ``design`` says what a module provides, ``checks`` judges the claims, ``results`` holds
 what comes out, ``page`` and ``tables`` show it.
 """
 
@@ -44,7 +44,7 @@ def papers() -> dict[str, str]:
     >>> papers()["lundsten"]
     'Improving 3G performance for Mobile Internet'
     """
-    from .papers import load_paper
+    from .published import load_paper
 
     return {paper: load_paper(paper).title for paper in _MODULES}
 
@@ -55,7 +55,7 @@ def experiment_ids(paper: str | None = None) -> list[str]:
     >>> "lundsten-table-3" in experiment_ids("lundsten")
     True
     """
-    from .papers import load_paper
+    from .published import load_paper
 
     chosen = list(_MODULES) if paper is None else [paper]
     return [experiment.id for name in chosen for experiment in load_paper(name).experiments]
@@ -85,7 +85,7 @@ def reproduce(
     """
     from .design import RunOptions
     from .judge import judge
-    from .papers import load_paper
+    from .published import load_paper
     from .results import PaperInfo, Reproduction
 
     if replications is not None and replications < 1:

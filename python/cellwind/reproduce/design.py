@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .papers import Paper, PublishedRow
+from .published import Paper, PublishedRow
 from .quantities import Factor, Point, Quantity
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class RunOptions:
             self.progress(done, wanted, name)
 
 
-def _measure_nothing(bench: Bench[Any, Any], row: PublishedRow, metric: str) -> Point:
-    raise NotImplementedError(f"nothing measures {metric}")
+def _without_numbers(bench: Bench[Any, Any], row: PublishedRow, metric: str) -> Point:
+    raise KeyError(f"the plan does not measure {metric}, although it was published")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Plan(Generic[C, O]):
     cells: Sequence[C] = ()
     traces: Sequence[C] = ()
     scope: Mapping[str, Factor] = field(default_factory=dict)
-    measure: Callable[[Bench[C, O], PublishedRow, str], Point] = _measure_nothing
+    measure: Callable[[Bench[C, O], PublishedRow, str], Point] = _without_numbers
     quantities: Callable[[Bench[C, O]], Mapping[str, Quantity]] = lambda _: {}
     figures: Callable[[Bench[C, O]], Sequence[Figure]] = lambda _: ()
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from .checks import Bindings, evaluate
 from .design import Bench, Design, Plan, RunOptions
-from .papers import PublishedExperiment
+from .published import PublishedExperiment
 from .results import ClaimResult, ExperimentResult, RowResult, row_result
 
 C = TypeVar("C")

@@ -65,7 +65,8 @@ def _overview(reproduction: Reproduction) -> str:
     )
     return (
         f"<section><h2>Overview</h2><p>{_text(summary(reproduction))}. {reproduction.replications} replications of "
-        "every scenario with randomness; ours is a mean with the half-width of its 95&nbsp;% interval.</p>"
+        "every scenario with randomness; ours is a mean with the half-width of its 95&nbsp;% interval. An experiment "
+        "differs when one of its numbers is off by more than a tenth.</p>"
         f"<nav><ol>{entries}</ol></nav></section>"
     )
 
@@ -73,7 +74,7 @@ def _overview(reproduction: Reproduction) -> str:
 def _state(experiment: ExperimentResult) -> str:
     if experiment.needs:
         return f' <span class="needs">needs {_text(", ".join(experiment.needs))}</span>'
-    return ' <span class="note">differs by more than a tenth</span>' if experiment.is_off else ""
+    return ' <span class="note">differs</span>' if experiment.is_off else ""
 
 
 def _experiment(experiment: ExperimentResult) -> str:

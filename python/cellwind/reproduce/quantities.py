@@ -61,7 +61,8 @@ class Point:
 
     ``half_width`` is that of the 95 % interval, None where no interval exists (one run, or an exact number).
     ``samples`` holds one value per replication and ``distribution`` the values within one run, where a check asks for
-    them. ``needs`` names the part of the simulator that is missing; such a point has no value.
+    them. ``needs`` names the part of the simulator that is missing; such a point has no value. ``detail`` says what
+    was counted, where the value alone does not.
     """
 
     factors: Mapping[str, Factor] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class Point:
     samples: Sequence[float] | None = None
     distribution: Distribution | None = None
     needs: str | None = None
+    detail: str = ""
 
     @property
     def number(self) -> float:
@@ -95,7 +97,8 @@ class Point:
 
         # A quotient that is exactly 1 arrives as 0.9999999999; four digits are enough to read.
         mean, half = Estimate(self.value, self.half_width, self.n).text()
-        return mean if half in ("–", "0") else f"{mean} ± {half}"
+        detail = f" ({self.detail})" if self.detail else ""
+        return (mean if half in ("–", "0") else f"{mean} ± {half}") + detail
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,9 @@ class Quantity:
     points: tuple[Point, ...]
 
     @staticmethod
-    def constant(value: float | str) -> Quantity:
+    def constant(value: float | str, detail: str = "") -> Quantity:
         """An exact number or a word, without factors."""
-        return Quantity((Point(value=value),))
+        return Quantity((Point(value=value, detail=detail),))
 
     @staticmethod
     def of(points: Iterable[Point]) -> Quantity:
@@ -153,9 +156,9 @@ def tolerance(left: Point, right: Point, floor: float) -> float:
 
 def _combine(left: Point, right: Point, operation: Callable[[float, float], float]) -> Point:
     factors = {**left.factors, **right.factors}
-    missing = left.needs or right.needs
-    if missing is not None:
-        return Point(factors, needs=missing)
+    missing = dict.fromkeys(side.needs for side in (left, right) if side.needs is not None)
+    if missing:
+        return Point(factors, needs=" and ".join(missing))
     x, y = left.number, right.number
     value = operation(x, y)
     half_width: float | None = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .papers import Choice
+from .published import Choice
 from .quantities import Factor, Point
 
 if TYPE_CHECKING:

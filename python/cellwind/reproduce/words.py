@@ -84,8 +84,8 @@ def ours_text(row: RowResult) -> str:
 def difference_text(row: RowResult) -> str:
     """The relative difference in percent; the absolute one where the published number is zero."""
     if row.relative_difference is not None and not isinstance(row.published, bool):
-        # Adding zero turns the -0.0 of a rounded difference into 0.0.
-        return f"{round(100 * row.relative_difference, 1) + 0.0:+.1f} %"
+        percent = round(100 * row.relative_difference, 1)
+        return f"{percent:+.1f} %" if percent else "0.0 %"
     if row.difference is not None:
         return f"{row.difference:+.3g}"
     if row.ours is None:

@@ -186,6 +186,11 @@ impl Sender {
         self.core.rto.current()
     }
 
+    /// True when the application has written everything.
+    pub fn is_closed(&self) -> bool {
+        self.core.closed
+    }
+
     /// True while a loss found by duplicate ACKs is being repaired.
     pub fn is_recovering(&self) -> bool {
         self.recovery.is_recovering()

@@ -7,7 +7,7 @@ table and figure.
 from __future__ import annotations
 
 from ..design import Design
-from ..papers import Paper
+from ..published import Paper
 from .cells import Cell, aliases
 from .observed import Observation, observe
 from .plans import plans

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..design import Plan
-from ..papers import PublishedRow
+from ..published import PublishedRow
 from ..quantities import Factor, Point, Quantity
 from .cells import Cell
 from .measures import LundstenBench, Measure

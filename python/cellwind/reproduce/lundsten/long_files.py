@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from ..design import Plan
-from ..papers import PublishedRow
+from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from . import figures
 from .cells import grid
@@ -181,7 +181,8 @@ def table_14() -> LundstenPlan:
             "increase_in_time_percent": over(bench, cells, increase),
             "fast_retransmits": over(bench, cells, count("fast_retransmits")),
             "reordered_packets": Quantity.of(
-                Point(cell.factors, float(bench.observed(cell).blocks.reordered)) for cell in cells
+                Point(cell.factors, float(seen.reordered), detail=f"of {seen.packets}")
+                for cell, seen in ((cell, bench.observed(cell).blocks) for cell in cells)
             ),
         },
         traces=cells,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..design import Plan
-from ..papers import PublishedRow
+from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from .cells import grid
-from .common import BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE, SHORT, SMALL, LundstenPlan, needs
+from .common import BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE, SHORT, SMALL, LundstenPlan, needs, scope
 from .measures import LundstenBench, block_increase, decrease, over
 
 
@@ -56,22 +56,34 @@ def model() -> LundstenPlan:
 
     def quantities(bench: LundstenBench) -> dict[str, Quantity]:
         plain, sequence, small = (bench.observed(cell).blocks for cell in (BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE))
+        early = plain.early + sequence.early + small.early
+        packets = plain.packets + sequence.packets + small.packets
         return {
             # The bearer with 40-byte PDUs sends most blocks, so that rare events are counted there.
             "block_undelivered_probability": Quantity.of(
                 Point({"n": n, "bler": 0.1}, share) for n, share in small.undelivered.items()
             ),
-            "retransmission_queue_position": Quantity.constant(max(plain.overtaken_by, small.overtaken_by)),
-            "concatenation": Quantity.constant(float(plain.shared > 0)),
-            "segmentation": Quantity.constant(float(small.split > 0)),
+            "retransmission_queue_position": Quantity.constant(
+                max(plain.overtaken_by, small.overtaken_by), "new blocks sent before a block that was back"
+            ),
+            "concatenation": Quantity.constant(
+                float(plain.shared > 0), f"{plain.shared} blocks with two packets or more"
+            ),
+            "segmentation": Quantity.constant(float(small.split > 0), f"{small.split} packets of several blocks"),
             "packet_delivery_requires_all_blocks": Quantity.constant(
-                float(plain.early + sequence.early + small.early == 0)
+                float(early == 0), f"{early} of {packets} packets left before their last block"
             ),
             "rlc_only_increase_percent": over(bench, [BASE], block_increase),
             "reordered_packets": Quantity.of(
-                Point({"rlc_delivery": cell.delivery}, float(bench.observed(cell).blocks.reordered))
-                for cell in (BASE, IN_SEQUENCE)
+                Point(cell.factors, float(seen.reordered), detail=f"of {seen.packets}")
+                for cell, seen in ((BASE, plain), (IN_SEQUENCE, sequence))
             ),
         }
 
-    return Plan(cells=[BASE], traces=traces, measure=measure, quantities=quantities)
+    return Plan(
+        cells=[BASE],
+        traces=traces,
+        scope=scope(BASE, ("rlc_delivery",)),
+        measure=measure,
+        quantities=quantities,
+    )

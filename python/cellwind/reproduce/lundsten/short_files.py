@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..design import Plan
-from ..papers import PublishedRow
+from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from . import figures
 from .cells import ONE_WAY_MS, grid
