@@ -49,7 +49,7 @@ def test_a_run_directory_has_the_documented_layout(tmp_path: Path) -> None:
         *(f"umts-384/runs/r000{run}/{part}" for run in (0, 1) for part in parts),
     }
     provenance = json.loads((out / "provenance.json").read_text())
-    assert {"version", "command", "created", "machine", "scenarios"} == set(provenance)
+    assert {"version", "commit", "command", "created", "machine", "scenarios"} == set(provenance)
     assert {"cpu_count", "python", "platform"} == set(provenance["machine"])
     assert provenance["scenarios"]["umts-384"]["digest"] == (out / "umts-384" / "digest").read_text().strip()
     resolved = cellwind.Scenario.load(out / "umts-384" / "scenario.toml")

@@ -175,6 +175,6 @@ def test_scenario_examples_are_valid(block: Block) -> None:
 def test_every_block_says_what_it_is() -> None:
     """By the words that open the blocks: a misspelt one would be an example that nobody runs."""
     held = {"console", "console run", "python run", "toml scenario"}
-    plain = {"text", "toml", "json", "make", "rust", "mermaid"}
+    plain = {"", "text", "toml", "json", "make", "rust", "mermaid"}
     unknown = [f"{block}: ```{block.opening}" for block in ALL_BLOCKS if block.opening not in held | plain]
     assert not unknown, f"open blocks with one of {sorted(held | plain)}: {unknown}"

@@ -230,8 +230,8 @@ class Sender:
         """Congestion window in bytes."""
 
     @property
-    def ssthresh(self) -> int:
-        """Slow start threshold in bytes."""
+    def ssthresh(self) -> int | None:
+        """Slow start threshold in bytes; None while it is as high as can be."""
 
     @property
     def snd_una(self) -> int:

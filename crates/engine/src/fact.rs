@@ -3,6 +3,8 @@
 //! Metrics, plots and reports are computed from facts alone. A fact is one flat row, so that recording
 //! is a copy and a run's facts become columns without interpretation.
 
+use std::fmt;
+
 use crate::packet::FlowId;
 use crate::time::Time;
 
@@ -45,14 +47,49 @@ impl Fact {
 }
 
 /// A fact with its time and the machine that told it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Packed, because a run tells ten facts per packet and the time to keep them is the time to fill memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C, packed)]
 pub struct FactRow {
+    time: Time,
+    seq: u64,
+    a: u64,
+    b: u64,
+    length: u32,
+    machine: u16,
+    flow: FlowId,
+    kind: FactKind,
+}
+
+impl FactRow {
+    /// What `machine` tells at `time`.
+    #[inline]
+    pub const fn new(time: Time, machine: u16, fact: Fact) -> Self {
+        let Fact { kind, flow, seq, length, a, b } = fact;
+        FactRow { time, seq, a, b, length, machine, flow, kind }
+    }
+
     /// When.
-    pub time: Time,
+    pub const fn time(&self) -> Time {
+        self.time
+    }
+
     /// Index of the machine in its World.
-    pub machine: u16,
+    pub const fn machine(&self) -> u16 {
+        self.machine
+    }
+
     /// What.
-    pub fact: Fact,
+    pub const fn fact(&self) -> Fact {
+        Fact { kind: self.kind, flow: self.flow, seq: self.seq, length: self.length, a: self.a, b: self.b }
+    }
+}
+
+impl fmt::Debug for FactRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} machine {}: {:?}", self.time(), self.machine(), self.fact())
+    }
 }
 
 macro_rules! fact_kinds {

@@ -11,7 +11,7 @@ use crate::time::Time;
 /// reports the earliest.
 pub trait Machine {
     /// A packet arrives at `port`.
-    fn on_packet(&mut self, now: Time, port: Port, packet: Packet, out: &mut Outbox);
+    fn on_packet(&mut self, now: Time, port: Port, packet: &Packet, out: &mut Outbox);
 
     /// The instant last given by `next_timeout` has come.
     fn on_timeout(&mut self, now: Time, out: &mut Outbox);
@@ -59,7 +59,7 @@ impl Outbox {
     #[inline]
     pub fn fact(&mut self, fact: Fact) {
         if self.listening {
-            self.facts.push(FactRow { time: self.now, machine: self.machine, fact });
+            self.facts.push(FactRow::new(self.now, self.machine, fact));
         }
     }
 

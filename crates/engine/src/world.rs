@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::calendar::Calendar;
 use crate::fact::FactRow;
-use crate::machine::{Machine, Outbox, Port};
+use crate::machine::{Machine, Outbox, Port, Sent};
 use crate::packet::Packet;
 use crate::time::Time;
 
@@ -74,6 +74,7 @@ pub struct World<M> {
     machines: Vec<Node<M>>,
     calendar: Calendar,
     outbox: Outbox,
+    batch: Vec<Sent>,
     entries: Vec<(MachineId, Port)>,
     egress: Vec<(Time, u16, Packet)>,
     captured: Option<Vec<Captured>>,
@@ -98,6 +99,7 @@ impl<M: Machine> World<M> {
             machines: Vec::new(),
             calendar: Calendar::default(),
             outbox: Outbox::new(listening),
+            batch: Vec::new(),
             entries: Vec::new(),
             egress: Vec::new(),
             captured: capturing.then(Vec::new),
@@ -195,7 +197,7 @@ impl<M: Machine> World<M> {
     /// Puts a packet in through a numbered entry, now.
     pub fn inject(&mut self, entry: u16, packet: Packet) -> Result<(), Stalled> {
         let (machine, port) = self.entries[usize::from(entry)];
-        self.hand_over(machine, port, packet)?;
+        self.hand_over(machine, port, &packet)?;
         self.deliver()
     }
 
@@ -207,44 +209,59 @@ impl<M: Machine> World<M> {
     /// Carries packets from machine to machine until none is under way at this instant.
     #[inline]
     fn deliver(&mut self) -> Result<(), Stalled> {
-        let mut next = 0;
-        while next < self.outbox.sends.len() {
-            let sent = self.outbox.sends[next];
-            next += 1;
-            let from = &self.machines[usize::from(sent.machine)];
-            if let Some(captured) = &mut self.captured
-                && let Some(point) = from.capture_point
-            {
-                captured.push(Captured { time: self.now, point, outgoing: true, packet: sent.packet });
+        // Two buffers take turns, so that a packet is read where it lies while its receiver sends others.
+        let mut batch = std::mem::take(&mut self.batch);
+        while !self.outbox.sends.is_empty() {
+            std::mem::swap(&mut batch, &mut self.outbox.sends);
+            for sent in &batch {
+                self.carry(sent)?;
             }
-            let (to, port) = match &from.routes[usize::from(sent.port.0)] {
-                Route::To(to, port) => (*to, *port),
-                Route::ByFlow(table) => table[usize::from(sent.packet.flow.0)],
-                Route::Exit(exit) => {
-                    self.egress.push((self.now, *exit, sent.packet));
-                    continue;
-                }
-            };
-            self.hand_over(to, port, sent.packet)?;
+            batch.clear();
         }
-        self.outbox.sends.clear();
+        self.batch = batch;
         Ok(())
     }
 
+    /// Takes a packet along the route of the port it left through.
     #[inline]
-    fn hand_over(&mut self, to: MachineId, port: Port, packet: Packet) -> Result<(), Stalled> {
+    fn carry(&mut self, sent: &Sent) -> Result<(), Stalled> {
+        let from = &self.machines[usize::from(sent.machine)];
+        if self.captured.is_some()
+            && let Some(point) = from.capture_point
+        {
+            self.capture(point, true, sent.packet);
+        }
+        let (to, port) = match &self.machines[usize::from(sent.machine)].routes[usize::from(sent.port.0)] {
+            Route::To(to, port) => (*to, *port),
+            Route::ByFlow(table) => table[usize::from(sent.packet.flow.0)],
+            Route::Exit(exit) => {
+                self.egress.push((self.now, *exit, sent.packet));
+                return Ok(());
+            }
+        };
+        self.hand_over(to, port, &sent.packet)
+    }
+
+    #[inline]
+    fn hand_over(&mut self, to: MachineId, port: Port, packet: &Packet) -> Result<(), Stalled> {
         self.move_clock(self.now, to.0)?;
         let index = usize::from(to.0);
-        let node = &mut self.machines[index];
-        if let Some(captured) = &mut self.captured
-            && let Some(point) = node.capture_point
+        if self.captured.is_some()
+            && let Some(point) = self.machines[index].capture_point
         {
-            captured.push(Captured { time: self.now, point, outgoing: false, packet });
+            self.capture(point, false, *packet);
         }
         self.outbox.begin(to.0, self.now);
-        node.machine.on_packet(self.now, port, packet, &mut self.outbox);
-        self.calendar.set(index, node.machine.next_timeout());
+        let machine = &mut self.machines[index].machine;
+        machine.on_packet(self.now, port, packet, &mut self.outbox);
+        self.calendar.set(index, machine.next_timeout());
         Ok(())
+    }
+
+    #[cold]
+    fn capture(&mut self, point: u16, outgoing: bool, packet: Packet) {
+        let captured = Captured { time: self.now, point, outgoing, packet };
+        self.captured.get_or_insert_default().push(captured);
     }
 
     /// Counts an event of `machine` and notices when the clock stops.
@@ -296,8 +313,8 @@ mod tests {
     }
 
     impl Machine for Delay {
-        fn on_packet(&mut self, now: Time, _: Port, packet: Packet, _: &mut Outbox) {
-            self.held.push_back((now + self.delay, packet));
+        fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, _: &mut Outbox) {
+            self.held.push_back((now + self.delay, *packet));
         }
 
         fn on_timeout(&mut self, now: Time, out: &mut Outbox) {

@@ -157,27 +157,27 @@ impl Faults {
 }
 
 impl Machine for Faults {
-    fn on_packet(&mut self, now: Time, _: Port, packet: Packet, out: &mut Outbox) {
-        self.traffic.enter(&packet);
-        match self.matching(&packet) {
+    fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, out: &mut Outbox) {
+        self.traffic.enter(packet);
+        match self.matching(packet) {
             Some(Rule::DelaySegment { by, overtaking: true, .. }) => {
                 let release = now + by;
                 let place = self.aside.partition_point(|&(time, _)| time <= release);
-                self.aside.insert(place, (release, packet));
+                self.aside.insert(place, (release, *packet));
             }
             Some(Rule::DelaySegment { by, overtaking: false, .. }) => {
                 let release = self.queue.back().map_or(now, |&(time, _)| time).max(now + by);
-                self.queue.push_back((release, packet));
+                self.queue.push_back((release, *packet));
             }
             Some(_) => {
-                self.traffic.drop(&packet);
+                self.traffic.drop(packet);
                 let length = packet.size().as_bytes() as u32;
                 let drop = Fact::new(FactKind::Drop, packet.flow).about(packet.seq, length);
                 out.fact(drop.values(DropReason::Scripted as u64, 0));
             }
             None => match self.queue.back() {
-                Some(&(release, _)) => self.queue.push_back((release, packet)),
-                None => self.pass(packet, out),
+                Some(&(release, _)) => self.queue.push_back((release, *packet)),
+                None => self.pass(*packet, out),
             },
         }
     }

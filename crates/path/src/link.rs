@@ -90,14 +90,14 @@ impl Link {
 }
 
 impl Machine for Link {
-    fn on_packet(&mut self, now: Time, _: Port, packet: Packet, out: &mut Outbox) {
-        self.traffic.enter(&packet);
+    fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, out: &mut Outbox) {
+        self.traffic.enter(packet);
         self.leave_queue(now);
         let waiting = self.under_way.len() - self.started;
         let size = packet.size();
         let fact = |kind| Fact::new(kind, packet.flow).about(packet.seq, size.as_bytes() as u32);
         if self.idle_at > now && !self.limit.admits(waiting, self.waiting_bytes, size) {
-            self.traffic.drop(&packet);
+            self.traffic.drop(packet);
             out.fact(fact(FactKind::Drop).values(DropReason::QueueFull as u64, 0));
             return;
         }
@@ -105,7 +105,7 @@ impl Machine for Link {
         self.idle_at = starts + self.transmission(size);
         let lost = self.losses.strikes();
         self.waiting_bytes += size.as_bytes();
-        self.under_way.push_back(UnderWay { starts, arrives: self.idle_at + self.delay, lost, packet });
+        self.under_way.push_back(UnderWay { starts, arrives: self.idle_at + self.delay, lost, packet: *packet });
         if out.is_listening() && starts > now {
             out.fact(fact(FactKind::QueueLength).values(waiting as u64 + 1, self.waiting_bytes));
         }

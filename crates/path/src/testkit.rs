@@ -33,7 +33,7 @@ pub fn run(machine: &mut impl Machine, packets: &[(u64, Packet)]) -> Vec<(Time, 
     for &(ms, packet) in packets {
         let now = Time::from_millis(ms);
         wake(machine, now, &mut out, &mut left);
-        machine.on_packet(now, Port(0), packet, &mut out);
+        machine.on_packet(now, Port(0), &packet, &mut out);
         left.extend(out.take_packets().map(|(_, packet)| (now, packet)));
     }
     wake(machine, Time::MAX, &mut out, &mut left);

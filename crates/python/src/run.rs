@@ -132,15 +132,15 @@ impl Run {
         let rows = std::mem::take(&mut *self.facts.lock().expect("no holder panics"));
         let no_flow = self.run.flows.len() as u16;
         let columns = PyDict::new(py);
-        columns.set_item("time_ns", column(py, &rows, |row| row.time.as_nanos() as i64))?;
-        columns.set_item("machine", column(py, &rows, |row| row.machine))?;
-        columns.set_item("kind", column(py, &rows, |row| row.fact.kind as u8))?;
+        columns.set_item("time_ns", column(py, &rows, |row| row.time().as_nanos() as i64))?;
+        columns.set_item("machine", column(py, &rows, |row| row.machine()))?;
+        columns.set_item("kind", column(py, &rows, |row| row.fact().kind as u8))?;
         // Flow numbers end at the number of flows; what belongs to none comes behind them.
-        columns.set_item("flow", column(py, &rows, |row| row.fact.flow.0.min(no_flow)))?;
-        columns.set_item("seq", column(py, &rows, |row| row.fact.seq as i64))?;
-        columns.set_item("length", column(py, &rows, |row| row.fact.length as i32))?;
-        columns.set_item("a", column(py, &rows, |row| row.fact.a as i64))?;
-        columns.set_item("b", column(py, &rows, |row| row.fact.b as i64))?;
+        columns.set_item("flow", column(py, &rows, |row| row.fact().flow.0.min(no_flow)))?;
+        columns.set_item("seq", column(py, &rows, |row| row.fact().seq as i64))?;
+        columns.set_item("length", column(py, &rows, |row| row.fact().length as i32))?;
+        columns.set_item("a", column(py, &rows, |row| row.fact().a as i64))?;
+        columns.set_item("b", column(py, &rows, |row| row.fact().b as i64))?;
         Ok(columns)
     }
 

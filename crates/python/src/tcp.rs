@@ -186,7 +186,7 @@ impl Sender {
             header: 40,
             flags: flags(Flags::ACK, syn, fin, tsval.is_some() || tsecr.is_some(), dsack.is_some()),
         };
-        self.at(t, |sender, now, out| sender.on_segment(now, packet, out))
+        self.at(t, |sender, now, out| sender.on_segment(now, &packet, out))
     }
 
     /// Lets the retransmission timer expire if it is due at ``t``.
@@ -205,9 +205,9 @@ impl Sender {
         self.sender.cwnd()
     }
 
-    /// Slow start threshold in bytes.
+    /// Slow start threshold in bytes; None while it is as high as can be.
     #[getter]
-    fn ssthresh(&self) -> u64 {
+    fn ssthresh(&self) -> Option<u64> {
         self.sender.ssthresh()
     }
 
@@ -308,7 +308,7 @@ impl Receiver {
             flags: flags(if syn { Flags::NONE } else { Flags::ACK }, syn, fin, tsval.is_some(), false),
         };
         let mut out = Outbox::new(false);
-        self.receiver.on_segment(self.now, packet, &mut out);
+        self.receiver.on_segment(self.now, &packet, &mut out);
         Ok(sent(self.now, &mut out))
     }
 

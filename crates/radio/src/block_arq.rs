@@ -396,17 +396,17 @@ impl BlockArq {
 }
 
 impl Machine for BlockArq {
-    fn on_packet(&mut self, now: Time, _: Port, packet: Packet, out: &mut Outbox) {
-        self.traffic.enter(&packet);
+    fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, out: &mut Outbox) {
+        self.traffic.enter(packet);
         let size = packet.size();
         let fact = |kind| Fact::new(kind, packet.flow).about(packet.seq, size.as_bytes() as u32);
         let waiting = self.waiting();
         if !self.limit.admits(waiting, self.unsent_bytes, size) {
-            self.traffic.drop(&packet);
+            self.traffic.drop(packet);
             out.fact(fact(FactKind::Drop).values(DropReason::QueueFull as u64, 0));
             return;
         }
-        self.held.push_back(Held { packet, entered: now, missing: size.as_bytes(), fate: Fate::Open });
+        self.held.push_back(Held { packet: *packet, entered: now, missing: size.as_bytes(), fate: Fate::Open });
         self.unsent_bytes += size.as_bytes();
         out.fact(fact(FactKind::QueueLength).values(waiting as u64 + 1, self.unsent_bytes));
         self.plan(now);

@@ -40,7 +40,7 @@ macro_rules! each {
 
 impl Machine for AnyMachine {
     #[inline]
-    fn on_packet(&mut self, now: Time, port: Port, packet: Packet, out: &mut Outbox) {
+    fn on_packet(&mut self, now: Time, port: Port, packet: &Packet, out: &mut Outbox) {
         each!(self, machine => machine.on_packet(now, port, packet, out))
     }
 

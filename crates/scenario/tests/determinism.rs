@@ -32,9 +32,9 @@ fn simulate(text: &str, replication: u32) -> Run {
 
 /// The facts of the flow `first` and of its bearer, with machine names in place of numbers.
 fn of_first(run: &Run) -> Vec<String> {
-    let told = run.facts.iter().map(|row| (&run.machine_names[usize::from(row.machine)], row));
+    let told = run.facts.iter().map(|row| (&run.machine_names[usize::from(row.machine())], row));
     let of_first = told.filter(|(name, _)| name.contains("first") || name.contains("/a/"));
-    of_first.map(|(name, row)| format!("{} {name} {:?}", row.time, row.fact)).collect()
+    of_first.map(|(name, row)| format!("{} {name} {:?}", row.time(), row.fact())).collect()
 }
 
 #[test]
@@ -65,9 +65,10 @@ fn variants_under_one_seed_meet_the_same_block_errors() {
     let errors = |transport: &str| -> Vec<u64> {
         let run = simulate(&ALONE.replace("\"reno\"", transport), 0);
         let down = run.machine_names.iter().position(|name| name == "access/umts/a/down").expect("a bearer");
-        let blocks = run.facts.iter().filter(|row| usize::from(row.machine) == down);
-        let ended = blocks.filter(|row| row.fact.kind.name().starts_with("block_") && row.fact.kind.name() != "block_delivered");
-        ended.take(150).map(|row| row.fact.b).collect()
+        let blocks = run.facts.iter().filter(|row| usize::from(row.machine()) == down);
+        let ended = blocks
+            .filter(|row| row.fact().kind.name().starts_with("block_") && row.fact().kind.name() != "block_delivered");
+        ended.take(150).map(|row| row.fact().b).collect()
     };
     assert_eq!(errors("\"reno\""), errors("\"tahoe\""));
 }

@@ -43,8 +43,8 @@ impl Exchange {
         let run = run(&scenario, 0, record, &Default::default()).expect("the run ends");
         assert_eq!(run.flows[0].bytes, 20 * SEGMENT, "every byte arrives");
         let sender = run.machine_names.iter().position(|name| name == "flow/f/sender").expect("there is a sender");
-        let of_sender = run.facts.iter().filter(|row| usize::from(row.machine) == sender);
-        Exchange { facts: of_sender.map(|row| (row.time.as_nanos() / 1_000_000, row.fact)).collect() }
+        let of_sender = run.facts.iter().filter(|row| usize::from(row.machine()) == sender);
+        Exchange { facts: of_sender.map(|row| (row.time().as_nanos() / 1_000_000, row.fact())).collect() }
     }
 
     /// When the segment with this number was sent, first time and again, in ms.
@@ -95,7 +95,7 @@ fn describe(fact: &Fact) -> Option<String> {
         FactKind::SpuriousTimeout => Some("(was spurious)".into()),
         FactKind::FastRetransmit => Some("fast-retransmit".into()),
         FactKind::Cwnd => Some(format!("cwnd={}", segments(fact.a))),
-        FactKind::Ssthresh if fact.a < 1 << 40 => Some(format!("ssthresh={}", segments(fact.a))),
+        FactKind::Ssthresh => Some(format!("ssthresh={}", segments(fact.a))),
         _ => None,
     }
 }

@@ -54,7 +54,7 @@ impl Source {
 }
 
 impl Machine for Source {
-    fn on_packet(&mut self, now: Time, _: Port, packet: Packet, out: &mut Outbox) {
+    fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, out: &mut Outbox) {
         self.sender.on_segment(now, packet, out);
         self.note_end(out);
     }
@@ -102,7 +102,7 @@ impl Sink {
 }
 
 impl Machine for Sink {
-    fn on_packet(&mut self, now: Time, _: Port, packet: Packet, out: &mut Outbox) {
+    fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, out: &mut Outbox) {
         let before = self.receiver.rcv_nxt();
         self.receiver.on_segment(now, packet, out);
         if self.receiver.rcv_nxt() > before {

@@ -61,11 +61,11 @@ fn run(bearer: &mut BlockArq, packets: &[(u64, Packet)]) -> (Vec<(u64, u64)>, Ve
             },
         };
         match packets.next_if(|(ms, _)| Time::from_millis(*ms) == now) {
-            Some((_, packet)) => bearer.on_packet(now, Port(0), *packet, &mut out),
+            Some((_, packet)) => bearer.on_packet(now, Port(0), packet, &mut out),
             None => bearer.on_timeout(now, &mut out),
         }
         left.extend(out.take_packets().map(|(_, packet)| (now.as_nanos() / 1_000_000, packet.seq)));
-        facts.extend(out.take_facts().into_iter().map(|row| row.fact));
+        facts.extend(out.take_facts().into_iter().map(|row| row.fact()));
         bearer.check().unwrap();
     }
 }

@@ -78,15 +78,15 @@ impl Receiver {
     }
 
     /// A segment arrives from the sender.
-    pub fn on_segment(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
+    pub fn on_segment(&mut self, now: Time, packet: &Packet, out: &mut Outbox) {
         if packet.flags.has(Flags::SYN) {
-            self.on_syn(&packet, now, out);
+            self.on_syn(packet, now, out);
             return;
         }
         if self.rcv_nxt == 0 || !packet.occupies_sequence_space() {
             return; // no connection yet, or a pure ACK
         }
-        self.note_timestamp(&packet);
+        self.note_timestamp(packet);
         let before = self.rcv_nxt;
         let (start, end) = (packet.seq, packet.end());
         if packet.flags.has(Flags::FIN) {

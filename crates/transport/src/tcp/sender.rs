@@ -56,7 +56,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reported {
     cwnd: u64,
-    ssthresh: u64,
+    ssthresh: Option<u64>,
     rto: Span,
 }
 
@@ -99,16 +99,16 @@ impl Sender {
     }
 
     /// A segment arrives from the receiver.
-    pub fn on_segment(&mut self, now: Time, packet: Packet, out: &mut Outbox) {
+    pub fn on_segment(&mut self, now: Time, packet: &Packet, out: &mut Outbox) {
         if !packet.flags.has(Flags::ACK) {
             return;
         }
-        self.core.note_timestamp(&packet);
+        self.core.note_timestamp(packet);
         match self.state {
             State::SynSent { sent, transmissions } if packet.flags.has(Flags::SYN) && packet.ack == 1 => {
-                self.on_syn_ack(&packet, sent, transmissions, now, out);
+                self.on_syn_ack(packet, sent, transmissions, now, out);
             }
-            State::Established => self.on_ack(&packet, now, out),
+            State::Established => self.on_ack(packet, now, out),
             _ => {}
         }
         self.report(out);
@@ -156,9 +156,9 @@ impl Sender {
         self.core.windows.cwnd
     }
 
-    /// Slow start threshold in bytes.
-    pub fn ssthresh(&self) -> u64 {
-        self.core.windows.ssthresh
+    /// Slow start threshold in bytes; none while it is as high as can be.
+    pub fn ssthresh(&self) -> Option<u64> {
+        Some(self.core.windows.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX)
     }
 
     /// SND.UNA: the oldest unacknowledged sequence number.
@@ -318,12 +318,14 @@ impl Sender {
             return;
         }
         let core = &self.core;
-        let values = Reported { cwnd: core.windows.cwnd, ssthresh: core.windows.ssthresh, rto: core.rto.current() };
+        let values = Reported { cwnd: core.windows.cwnd, ssthresh: self.ssthresh(), rto: core.rto.current() };
         if values.cwnd != self.reported.cwnd {
             out.fact(core.fact(FactKind::Cwnd).values(values.cwnd, values.cwnd.min(core.snd_wnd)));
         }
-        if values.ssthresh != self.reported.ssthresh {
-            out.fact(core.fact(FactKind::Ssthresh).values(values.ssthresh, 0));
+        if let Some(ssthresh) = values.ssthresh
+            && values.ssthresh != self.reported.ssthresh
+        {
+            out.fact(core.fact(FactKind::Ssthresh).values(ssthresh, 0));
         }
         if values.rto != self.reported.rto {
             out.fact(core.fact(FactKind::Rto).values(values.rto.as_nanos(), u64::from(core.rto.backoff())));

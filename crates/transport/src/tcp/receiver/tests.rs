@@ -7,7 +7,7 @@ use cellwind_engine::units::Size;
 fn receiver(settings: TcpSettings) -> Receiver {
     let mut receiver = Receiver::new(&TcpSettings { mss: Size::from_bytes(100), ..settings }, FlowId(0));
     let mut out = Outbox::new(false);
-    receiver.on_segment(Time::ZERO, Packet { seq: 0, payload: 0, flags: Flags::SYN, ..segment(0) }, &mut out);
+    receiver.on_segment(Time::ZERO, &Packet { seq: 0, payload: 0, flags: Flags::SYN, ..segment(0) }, &mut out);
     let (_, syn_ack) = out.take_packets().next().expect("a SYN is answered");
     assert!(syn_ack.flags.has(Flags::SYN.with(Flags::ACK)) && syn_ack.ack == 1);
     receiver
@@ -31,7 +31,7 @@ fn segment(n: u64) -> Packet {
 
 fn give(receiver: &mut Receiver, ms: u64, packet: Packet) -> Vec<Packet> {
     let mut out = Outbox::new(false);
-    receiver.on_segment(Time::from_millis(ms), packet, &mut out);
+    receiver.on_segment(Time::from_millis(ms), &packet, &mut out);
     receiver.check().unwrap();
     out.take_packets().map(|(_, packet)| packet).collect()
 }

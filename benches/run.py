@@ -1,0 +1,228 @@
+"""Measures speed and memory, and compares with ns-2 where it is installed.
+
+Usage: ``make bench``. Each line of the table says what is compared with what, the target, and whether it
+holds here. Times of the simulator are CPU seconds inside the run, of both simulators; pairs are run in
+turns, so that a busy machine slows both, and medians are shown; of wall-clock times, the shortest. Targets
+are for a machine with nothing else to do; a missed one is said and is not an error.
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import scenarios
+from cellwind import _core
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 1000
+PAIRS = 9
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table; ``holds`` is None where nothing could be measured or there is no target."""
+
+    what: str
+    against: str
+    measured: str
+    target: str = "–"
+    holds: bool | None = None
+
+
+def run(text: str, facts: bool = False) -> _core.Run:
+    return _core.run(_core.Scenario.parse(text), 0, facts=facts)
+
+
+def interleaved(
+    first: Callable[[], float],
+    second: Callable[[], float],
+    pairs: int = PAIRS,
+    of: Callable[[list[float]], float] = statistics.median,
+) -> tuple[float, float]:
+    """The medians of two measurements that are taken in turns, after one of each that does not count."""
+    first(), second()
+    taken = [(first(), second()) for _ in range(pairs)]
+    return of([a for a, _ in taken]), of([b for _, b in taken])
+
+
+def ratio_line(what: str, against: str, ours: float, theirs: float, most: float | None) -> Line:
+    ratio = ours / theirs
+    measured = f"{duration(ours)} against {duration(theirs)}: {ratio:.2f} times"
+    if most is None:
+        return Line(what, against, measured)
+    return Line(what, against, measured, f"at most {most:g} times", ratio <= most)
+
+
+def duration(seconds: float) -> str:
+    """Three digits with a unit that suits them."""
+    for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * scale >= 1.0:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def ns2_cpu_s(ns: str, headers: str = "all", trace: Path | None = None) -> float:
+    """CPU seconds that ns-2 spends inside ``$ns run``.
+
+    With ``headers="all"`` packets carry every header ns-2 knows, as they do unless a script says otherwise;
+    ``"few"`` leaves those of IP and TCP only.
+    """
+    words = [ns, str(HERE / "ns2" / "reno.tcl"), str(SECONDS), headers, *([str(trace)] if trace else [])]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return float(dict(line.split() for line in printed.splitlines())["cpu_s"])
+
+
+def against_ns2() -> list[Line]:
+    plain = f"one Reno flow, {SECONDS} simulated seconds"
+    facts = "the same with all facts in memory"
+    ns = shutil.which("ns")
+    if ns is None:
+        missing = "ns-2 is not installed (Debian: ns2)"
+        return [Line(plain, "ns-2 without trace", missing), Line(facts, "ns-2 with trace-all", missing)]
+    text = scenarios.flow(SECONDS)
+    ours, theirs = interleaved(lambda: run(text).cpu_s, lambda: ns2_cpu_s(ns))
+    lines = [ratio_line(plain, "ns-2 2.35 as scripts run it, without trace", ours, theirs, 0.25)]
+    ours, theirs = interleaved(lambda: run(text).cpu_s, lambda: ns2_cpu_s(ns, headers="few"))
+    lines.append(ratio_line(plain, "ns-2 2.35 stripped of unused headers", ours, theirs, None))
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "all.tr"
+        ours, theirs = interleaved(lambda: run(text, facts=True).cpu_s, lambda: ns2_cpu_s(ns, trace=trace))
+    return [*lines, ratio_line(facts, "ns-2 2.35 with trace-all to a file", ours, theirs, 0.05)]
+
+
+def per_packet_s(text: str) -> float:
+    """CPU seconds per segment that the flow sent."""
+    done = run(text)
+    return done.cpu_s / done.flows[0]["segments_sent"]
+
+
+def bearer() -> list[Line]:
+    """Per packet, because the bearer's delays cost the flow some of its packets."""
+    lines = []
+    for what, pdu, most in (
+        ("a block-ARQ bearer with 10 % block errors", "one per TTI", 3.0),
+        ("the same with 24 blocks per TTI", "40 B", None),
+    ):
+        radio, wire = scenarios.bearer(SECONDS, pdu), scenarios.flow(SECONDS)
+        ours, theirs = interleaved(partial(per_packet_s, radio), partial(per_packet_s, wire))
+        lines.append(ratio_line(f"{what}, per packet", "the same flow without the bearer", ours, theirs, most))
+    return lines
+
+
+def peak_kib(seconds: int) -> int:
+    """Peak resident memory of a process that runs the bearer scenario and keeps no facts."""
+    words = [sys.executable, __file__, "--peak", str(seconds)]
+    return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+
+def print_peak(seconds: int) -> None:
+    run(scenarios.bearer(seconds))
+    # Not getrusage: its maximum includes the parent's memory before exec.
+    status = Path("/proc/self/status").read_text()
+    print(status.partition("VmHWM:")[2].split()[0])
+
+
+def memory() -> Line:
+    short, long = peak_kib(SECONDS), peak_kib(10 * SECONDS)
+    measured = f"{long / 1024:.1f} MiB against {short / 1024:.1f} MiB"
+    # A megabyte is the noise of the interpreter and of the allocator.
+    what = f"peak memory of {10 * SECONDS} simulated seconds"
+    return Line(what, f"that of {SECONDS} seconds", measured, "at most 1 MiB more", long - short <= 1024)
+
+
+def wall_s(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def two_cores() -> Line:
+    what, against = "two replications at once", "one after the other, wall clock"
+    if (os.cpu_count() or 1) < 2:
+        return Line(what, against, "this machine has one core")
+    scenario = _core.Scenario.parse(scenarios.bearer(20 * SECONDS))
+    with ThreadPoolExecutor(2) as pool:
+
+        def at_once() -> float:
+            return wall_s(lambda: list(pool.map(lambda number: _core.run(scenario, number), range(2))))
+
+        def in_turn() -> float:
+            return wall_s(lambda: [_core.run(scenario, number) for number in range(2)])
+
+        together, alone = interleaved(at_once, in_turn, pairs=5, of=min)
+    return ratio_line(what, against, together, alone, 0.6)
+
+
+def start(what: str, *words: str) -> Line:
+    """Wall-clock time of a whole Python process; the fastest, so that what it reads is in memory.
+
+    Python may keep its compiled modules, as it does for users; some build machines forbid it.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+    def once() -> float:
+        command = partial(subprocess.run, [sys.executable, *words], env=environment, capture_output=True, check=True)
+        with tempfile.TemporaryDirectory() as folder:
+            return wall_s(lambda: command(cwd=folder))
+
+    taken = min(once() for _ in range(PAIRS))
+    return Line(what, "wall clock", f"{1e3 * taken:.0f} ms", "below 300 ms", taken < 0.3)
+
+
+def starts() -> list[Line]:
+    bulk = 'flow.download.bulk="10 kB"'
+    api = "import cellwind; cellwind.run(cellwind.Scenario.load('umts-384', {'flow.download.bulk': '10 kB'}), 1)"
+    command = ["-m", "cellwind", "run", "umts-384", "--replications", "1", "--set", bulk]
+    return [
+        start("cellwind --help", "-m", "cellwind", "--help"),
+        start("a run of 10 kB from Python", "-c", api),
+        start("the same from the command line, with its report", *command),
+    ]
+
+
+def throughput() -> list[Line]:
+    lines = []
+    for what, text in (
+        ("events of the Reno flow", scenarios.flow(10 * SECONDS)),
+        ("events with the bearer", scenarios.bearer(10 * SECONDS)),
+    ):
+        done = [run(text) for _ in range(3)]
+        cpu_s = statistics.median(one.cpu_s for one in done)
+        per_packet = f"{1e9 * cpu_s / done[0].flows[0]['segments_sent']:.0f} ns per data packet with its ACK"
+        lines.append(Line(what, "CPU time", f"{done[0].events / cpu_s / 1e6:.1f} million per second, {per_packet}"))
+    return lines
+
+
+def main() -> None:
+    table = Table("measured", "compared with", "result", "target", "")
+    for measure in (
+        against_ns2,
+        bearer,
+        lambda: [memory()],
+        lambda: [two_cores()],
+        starts,
+        throughput,
+    ):
+        for line in measure():
+            verdict = {True: "holds", False: "[bold red]MISSED[/]", None: ""}[line.holds]
+            table.add_row(line.what, line.against, line.measured, line.target, verdict)
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--peak"]:
+        print_peak(int(sys.argv[2]))
+    else:
+        main()
