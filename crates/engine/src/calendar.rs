@@ -13,21 +13,29 @@ pub struct Calendar {
     /// What each machine asked for; a power of two of them, the last ones for machines still to come.
     wakeups: Vec<Wakeup>,
     machines: usize,
-    /// Winner of each match; node `n` is played between nodes `2n` and `2n + 1`, the machines themselves
-    /// stand behind the last inner node, and the overall winner is in node 1.
-    winners: Vec<u32>,
+    /// The machines, from place `wakeups.len()` on, and before them the winner of each match: place `n` is played
+    /// between places `2n` and `2n + 1`, and the overall winner stands at place 1.
+    tree: Vec<u32>,
     asked: u64,
 }
 
-/// An instant, and the place among equals, fixed when the machine asks.
+/// An instant, and the place among equals, fixed when the machine asks: the instant in the high half of one
+/// number, so that a match is one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Wakeup {
-    due: Time,
-    order: u64,
-}
+struct Wakeup(u128);
 
 impl Wakeup {
-    const NONE: Wakeup = Wakeup { due: Time::MAX, order: u64::MAX };
+    const NONE: Wakeup = Wakeup(u128::MAX);
+
+    #[inline]
+    fn new(due: Time, order: u64) -> Self {
+        Wakeup(u128::from(due.as_nanos()) << 64 | u128::from(order))
+    }
+
+    #[inline]
+    fn due(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
 }
 
 impl Calendar {
@@ -37,15 +45,20 @@ impl Calendar {
         let places = self.machines.next_power_of_two();
         if places > self.wakeups.len() {
             self.wakeups.resize(places, Wakeup::NONE);
-            self.winners = vec![0; places];
-            (1..places).rev().for_each(|node| self.winners[node] = self.play(node));
+            self.tree = vec![0; 2 * places];
+            (0..places).for_each(|machine| self.tree[places + machine] = machine as u32);
+            for place in (1..places).rev() {
+                let (left, right) = (self.tree[2 * place], self.tree[2 * place + 1]);
+                let left_first = self.wakeups[left as usize] <= self.wakeups[right as usize];
+                self.tree[place] = if left_first { left } else { right };
+            }
         }
     }
 
     /// Sets the machine's only wake-up, or removes it. Asking again for the same instant keeps the place.
     #[inline]
     pub fn set(&mut self, machine: usize, due: Option<Time>) {
-        if self.wakeups[machine].due != due.unwrap_or(Time::MAX) {
+        if self.wakeups[machine].due() != due.unwrap_or(Time::MAX) {
             self.answer(machine, due);
         }
     }
@@ -53,7 +66,7 @@ impl Calendar {
     /// The earliest wake-up.
     #[inline]
     pub fn earliest(&self) -> Option<Time> {
-        let due = self.wakeups.get(self.winner())?.due;
+        let due = self.wakeups.get(self.winner())?.due();
         (due < Time::MAX).then_some(due)
     }
 
@@ -68,34 +81,31 @@ impl Calendar {
     #[inline]
     pub fn answer(&mut self, machine: usize, next: Option<Time>) {
         self.asked += 1;
-        self.wakeups[machine] = next.map_or(Wakeup::NONE, |due| Wakeup { due, order: self.asked });
+        self.wakeups[machine] = next.map_or(Wakeup::NONE, |due| Wakeup::new(due, self.asked));
         self.replay(machine);
     }
 
-    fn winner(&self) -> usize {
-        self.winners.get(1).map_or(0, |&machine| machine as usize)
-    }
-
-    /// The winner of the match at `node`.
     #[inline]
-    fn play(&self, node: usize) -> u32 {
-        let places = self.wakeups.len();
-        let entrant = |node: usize| if node < places { self.winners[node] } else { (node - places) as u32 };
-        let (left, right) = (entrant(2 * node), entrant(2 * node + 1));
-        if self.wakeups[left as usize] <= self.wakeups[right as usize] { left } else { right }
+    fn winner(&self) -> usize {
+        self.tree.get(1).map_or(0, |&machine| machine as usize)
     }
 
     /// Plays the matches of one machine again, from its own upwards.
     #[inline]
     fn replay(&mut self, machine: usize) {
-        let mut node = (machine + self.wakeups.len()) / 2;
-        while node > 0 {
-            let winner = self.play(node);
-            if self.winners[node] == winner && winner as usize != machine {
+        let mut place = self.wakeups.len() + machine;
+        let (mut winner, mut earliest) = (machine as u32, self.wakeups[machine]);
+        while place > 1 {
+            let rival = self.tree[place ^ 1];
+            let rivals = self.wakeups[rival as usize];
+            if rivals < earliest {
+                (winner, earliest) = (rival, rivals);
+            }
+            place /= 2;
+            if self.tree[place] == winner && winner != machine as u32 {
                 return; // the same other machine goes on, with the same wake-up
             }
-            self.winners[node] = winner;
-            node /= 2;
+            self.tree[place] = winner;
         }
     }
 }
@@ -139,6 +149,18 @@ mod tests {
         assert_eq!(take(&mut calendar, Time::from_millis(4)), None);
         assert_eq!(take(&mut calendar, Time::from_millis(5)), Some((Time::from_millis(5), 0)));
         assert_eq!(calendar.earliest(), None);
+    }
+
+    #[test]
+    fn machines_may_join_late() {
+        let mut calendar = Calendar::default();
+        for machine in 0..9u64 {
+            calendar.add_machine();
+            calendar.set(machine as usize, Some(Time::from_millis(100 - 7 * (machine % 4) - machine)));
+        }
+        let order: Vec<usize> =
+            std::iter::from_fn(|| take(&mut calendar, Time::MAX)).map(|(_, machine)| machine).collect();
+        assert_eq!(order, [7, 3, 6, 2, 5, 1, 8, 4, 0]);
     }
 
     #[test]

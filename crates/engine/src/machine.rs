@@ -79,6 +79,12 @@ impl Outbox {
         self.sends.drain(..).map(|sent| (sent.port, sent.packet))
     }
 
+    /// Keeps facts from now on, behind those in `buffer`.
+    pub fn listen_into(&mut self, buffer: Vec<FactRow>) {
+        self.listening = true;
+        self.facts = buffer;
+    }
+
     /// Takes the facts told so far.
     pub fn take_facts(&mut self) -> Vec<FactRow> {
         std::mem::take(&mut self.facts)

@@ -91,23 +91,39 @@ struct Node<M> {
     capture_point: Option<u16>,
 }
 
+impl<M: Machine> Default for World<M> {
+    fn default() -> Self {
+        World::new()
+    }
+}
+
 impl<M: Machine> World<M> {
-    /// An empty World at time zero that records facts if `listening` and packets if `capturing`.
-    pub fn new(listening: bool, capturing: bool) -> Self {
+    /// An empty World at time zero that records neither facts nor packets.
+    pub fn new() -> Self {
         World {
             now: Time::ZERO,
             machines: Vec::new(),
             calendar: Calendar::default(),
-            outbox: Outbox::new(listening),
+            outbox: Outbox::default(),
             batch: Vec::new(),
             entries: Vec::new(),
             egress: Vec::new(),
-            captured: capturing.then(Vec::new),
+            captured: None,
             events: 0,
             events_at_now: 0,
             suspects: Vec::new(),
             stop_when_finished: u32::MAX,
         }
+    }
+
+    /// Records facts from now on, behind those in `buffer`, whose memory is used.
+    pub fn record_facts(&mut self, buffer: Vec<FactRow>) {
+        self.outbox.listen_into(buffer);
+    }
+
+    /// Captures packets from now on, at the points named by [`capture_at`](World::capture_at).
+    pub fn record_packets(&mut self) {
+        self.captured = Some(Vec::new());
     }
 
     /// Adds a machine; its name appears in facts and errors.
@@ -346,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_late_wake_up_replays_every_instant_with_its_own_stamp() {
-        let mut world = World::new(false, false);
+        let mut world = World::new();
         let first = world.add("first", Delay::of_millis(3));
         let second = world.add("second", Delay::of_millis(4));
         world.connect(first, Route::To(second, Port(0)));
@@ -362,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_loop_without_delay_ends_with_the_names_of_its_machines() {
-        let mut world = World::new(false, false);
+        let mut world = World::new();
         let ping = world.add("ping", Delay::of_millis(0));
         let pong = world.add("pong", Delay::of_millis(0));
         world.add("bystander", Delay::of_millis(0));

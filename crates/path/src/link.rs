@@ -112,22 +112,24 @@ impl Machine for Link {
     }
 
     fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
-        while self.under_way.front().is_some_and(|entry| entry.arrives <= now) {
-            let Some(UnderWay { lost, packet, .. }) = self.under_way.pop_front() else { return };
+        while let Some(UnderWay { arrives, lost, packet, .. }) = self.under_way.front()
+            && *arrives <= now
+        {
             if self.started > 0 {
                 self.started -= 1;
             } else {
                 self.waiting_bytes -= packet.size().as_bytes(); // it left the queue since the last look
             }
-            if lost {
-                self.traffic.drop(&packet);
+            if *lost {
+                self.traffic.drop(packet);
                 let length = packet.size().as_bytes() as u32;
                 let drop = Fact::new(FactKind::Drop, packet.flow).about(packet.seq, length);
                 out.fact(drop.values(DropReason::RandomLoss as u64, 0));
             } else {
-                self.traffic.deliver(&packet);
-                out.send(Port(0), packet);
+                self.traffic.deliver(packet);
+                out.send(Port(0), *packet);
             }
+            self.under_way.pop_front();
         }
     }
 

@@ -17,6 +17,7 @@ use cellwind_transport::tcp::payload_of_full_segment;
 use crate::directions::Direction;
 use crate::machines::AnyMachine;
 use crate::model::{Access, Bulk, Protocol, Scenario};
+use crate::run::Record;
 
 /// Capture point of the servers; terminals follow in their order.
 pub(crate) const SERVER_POINT: u16 = 0;
@@ -47,8 +48,14 @@ struct Builder<'a> {
 /// # Panics
 ///
 /// On a scenario that validation refuses.
-pub(crate) fn build(scenario: &Scenario, replication: u32, facts: bool, capture: bool) -> Built {
-    let world = World::new(facts, capture);
+pub(crate) fn build(scenario: &Scenario, replication: u32, record: Record) -> Built {
+    let mut world = World::new();
+    if let Some(buffer) = record.facts {
+        world.record_facts(buffer);
+    }
+    if record.capture {
+        world.record_packets();
+    }
     let mut builder = Builder { scenario, replication, world, names: 0 };
     let ends = builder.add_flows();
     let at = |end: fn(&Ends) -> MachineId| -> Vec<_> { ends.iter().map(|ends| (end(ends), Port(0))).collect() };

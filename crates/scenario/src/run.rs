@@ -19,10 +19,10 @@ use crate::model::{Flow, Protocol, Scenario};
 const BETWEEN_LOOKS: Span = Span::from_secs(1);
 
 /// What to record besides the results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// Facts of all machines.
-    pub facts: bool,
+    /// Facts of all machines, into this buffer, which may bring memory from an earlier run; none records none.
+    pub facts: Option<Vec<FactRow>>,
     /// Packets at both ends.
     pub capture: bool,
 }
@@ -123,7 +123,7 @@ impl FlowResult {
 ///
 /// The result depends on the scenario, its seed and `replication` alone. `cancel` is looked at now and then.
 pub fn run(scenario: &Scenario, replication: u32, record: Record, cancel: &AtomicBool) -> Result<Run, RunError> {
-    let Built { mut world, flows } = build(scenario, replication, record.facts, record.capture);
+    let Built { mut world, flows } = build(scenario, replication, record);
     advance(&mut world, scenario, flows.len(), cancel)?;
     check(&world)?;
     Ok(collect(world, scenario, &flows, replication))

@@ -11,7 +11,7 @@ use cellwind_engine::random::Stream;
 use crate::build::{Built, build};
 use crate::load::parse;
 use crate::machines::AnyMachine;
-use crate::run;
+use crate::run::{self, Record};
 
 /// Instants between two checks of all machines.
 const INSTANTS_BETWEEN_CHECKS: u64 = 16;
@@ -37,7 +37,7 @@ pub fn swarm(seed: u64, count: u64, cancel: &AtomicBool) -> Vec<String> {
 fn try_scenario(text: &str) -> Result<(), String> {
     let loaded = parse(text, "swarm", &[]).map_err(|error| error.to_string())?;
     let scenario = &loaded.scenario;
-    let Built { mut world, flows } = build(scenario, 0, false, false);
+    let Built { mut world, flows } = build(scenario, 0, Record::default());
     let mut instants = 0u64;
     while (world.finished() as usize) < flows.len() {
         let Some(next) = world.next_timeout() else { break };

@@ -27,7 +27,8 @@ start = "37 ms"
 
 fn simulate(text: &str, replication: u32) -> Run {
     let scenario = parse(text, "determinism", &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
-    run(&scenario, replication, Record { facts: true, capture: true }, &Default::default()).expect("the run ends")
+    run(&scenario, replication, Record { facts: Some(Vec::new()), capture: true }, &Default::default())
+        .expect("the run ends")
 }
 
 /// The facts of the flow `first` and of its bearer, with machine names in place of numbers.

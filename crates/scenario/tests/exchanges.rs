@@ -39,7 +39,7 @@ impl Exchange {
             "#
         );
         let scenario = parse(&text, "exchange", &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
-        let record = Record { facts: true, capture: false };
+        let record = Record { facts: Some(Vec::new()), capture: false };
         let run = run(&scenario, 0, record, &Default::default()).expect("the run ends");
         assert_eq!(run.flows[0].bytes, 20 * SEGMENT, "every byte arrives");
         let sender = run.machine_names.iter().position(|name| name == "flow/f/sender").expect("there is a sender");
