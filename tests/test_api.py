@@ -218,7 +218,7 @@ def test_the_report_is_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"replications": 0}, "replications is at least 1"),
+        ({"replications": 0}, "replications are from 1 to 1000000"),
         ({"jobs": 0}, "jobs is at least 1"),
         ({"pcap": True}, "out="),
     ],

@@ -154,6 +154,7 @@ def test_failures_to_understand_end_with_2(cellwind: CommandLine, tmp_path: Path
         (["run", "umts-384", "--set", "access.umts.bler=2"], "bler"),
         (["run", "umts-384", "--set", "acess.umts.bler=0.2"], "access"),
         (["run", "umts-384", "--replications", "0"], "whole number from 1"),
+        (["run", "umts-384", "--replications", "99999999999"], "whole number from 1 to 1000000"),
         (["run", "umts-384", "--seed", "-1"], "whole number from 0"),
         (["run", "umts-384", "--jobs", "many"], "whole number from 1"),
         (["run", "umts-384", "umts-384"], "two scenarios are named umts-384"),

@@ -120,6 +120,20 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// A packet of flow 0 that carries nothing, with 40 bytes of header as IPv4 and TCP have without options.
+    pub const EMPTY: Packet = Packet {
+        seq: 0,
+        ack: 0,
+        stamp: Time::ZERO,
+        window: 0,
+        payload: 0,
+        timestamps: (0, 0),
+        sack: SackBlocks::NONE,
+        flow: FlowId(0),
+        header: 40,
+        flags: Flags::NONE,
+    };
+
     /// The size on the link: headers and payload.
     pub const fn size(&self) -> Size {
         Size::from_bytes(self.header as u64 + self.payload as u64)

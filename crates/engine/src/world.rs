@@ -313,7 +313,6 @@ impl<M: Machine> World<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Flags, FlowId, SackBlocks};
     use crate::time::Span;
 
     /// Sends every packet on after a fixed delay.
@@ -345,21 +344,6 @@ mod tests {
         }
     }
 
-    fn packet() -> Packet {
-        Packet {
-            seq: 1,
-            ack: 0,
-            stamp: Time::ZERO,
-            window: 0,
-            payload: 100,
-            timestamps: (0, 0),
-            sack: SackBlocks::NONE,
-            flow: FlowId(0),
-            header: 40,
-            flags: Flags::NONE,
-        }
-    }
-
     #[test]
     fn a_late_wake_up_replays_every_instant_with_its_own_stamp() {
         let mut world = World::new();
@@ -368,9 +352,9 @@ mod tests {
         world.connect(first, Route::To(second, Port(0)));
         world.connect(second, Route::Exit(9));
         let entry = world.add_entry(first, Port(0));
-        world.inject(entry, packet()).unwrap();
+        world.inject(entry, Packet::EMPTY).unwrap();
         world.advance_to(Time::from_millis(1)).unwrap();
-        world.inject(entry, packet()).unwrap();
+        world.inject(entry, Packet::EMPTY).unwrap();
         world.advance_to(Time::from_secs(1)).unwrap();
         let left: Vec<_> = world.take_egress().map(|(time, exit, _)| (time, exit)).collect();
         assert_eq!(left, [(Time::from_millis(7), 9), (Time::from_millis(8), 9)]);
@@ -385,7 +369,7 @@ mod tests {
         world.connect(ping, Route::To(pong, Port(0)));
         world.connect(pong, Route::To(ping, Port(0)));
         let entry = world.add_entry(ping, Port(0));
-        world.inject(entry, packet()).unwrap();
+        world.inject(entry, Packet::EMPTY).unwrap();
         let stalled = world.advance_to(Time::from_secs(1)).unwrap_err();
         let mut machines = stalled.machines.clone();
         machines.sort();

@@ -1,23 +1,12 @@
 //! Helpers of this crate's tests.
 
 use cellwind_engine::machine::{Machine, Outbox, Port};
-use cellwind_engine::packet::{Flags, FlowId, Packet, SackBlocks};
+use cellwind_engine::packet::{Flags, Packet};
 use cellwind_engine::time::Time;
 
 /// A packet of flow 0 with 40 bytes of header.
 pub fn packet(seq: u64, payload: u32) -> Packet {
-    Packet {
-        seq,
-        ack: 0,
-        stamp: Time::ZERO,
-        window: 0,
-        payload,
-        timestamps: (0, 0),
-        sack: SackBlocks::NONE,
-        flow: FlowId(0),
-        header: 40,
-        flags: Flags::ACK,
-    }
+    Packet { seq, payload, flags: Flags::ACK, ..Packet::EMPTY }
 }
 
 /// Gives the packets to the machine at their instants (ms) and returns what leaves, and when.

@@ -179,12 +179,10 @@ impl Sender {
             ack,
             stamp: now, // the observer cannot tell which transmission a hand-made ACK answers
             window: self.window,
-            payload: 0,
             timestamps: (tsval.unwrap_or(0), tsecr.unwrap_or(0)),
             sack: blocks(ack, sack, dsack)?,
-            flow: FlowId(0),
-            header: 40,
             flags: flags(Flags::ACK, syn, fin, tsval.is_some() || tsecr.is_some(), dsack.is_some()),
+            ..Packet::EMPTY
         };
         self.at(t, |sender, now, out| sender.on_segment(now, &packet, out))
     }
@@ -299,13 +297,10 @@ impl Receiver {
             seq,
             ack: u64::from(!syn),
             stamp: self.now,
-            window: 65535,
             payload: length,
             timestamps: (tsval.unwrap_or(0), tsecr.unwrap_or(0)),
-            sack: SackBlocks::NONE,
-            flow: FlowId(0),
-            header: 40,
             flags: flags(if syn { Flags::NONE } else { Flags::ACK }, syn, fin, tsval.is_some(), false),
+            ..Packet::EMPTY
         };
         let mut out = Outbox::new(false);
         self.receiver.on_segment(self.now, &packet, &mut out);

@@ -3,6 +3,7 @@
 //! Down: server → wired links in their order → the terminal's bearer → terminal; up is the way back. Scripted
 //! faults stand behind their link.
 
+use cellwind_engine::fact::FactRow;
 use cellwind_engine::machine::Port;
 use cellwind_engine::packet::FlowId;
 use cellwind_engine::random::Stream;
@@ -17,10 +18,18 @@ use cellwind_transport::tcp::payload_of_full_segment;
 use crate::directions::Direction;
 use crate::machines::AnyMachine;
 use crate::model::{Access, Bulk, Protocol, Scenario};
-use crate::run::Record;
 
 /// Capture point of the servers; terminals follow in their order.
 pub(crate) const SERVER_POINT: u16 = 0;
+
+/// What to record besides the results.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Facts of all machines, into this buffer, which may bring memory from an earlier run; none records none.
+    pub facts: Option<Vec<FactRow>>,
+    /// Packets at both ends.
+    pub capture: bool,
+}
 
 /// A World with the places of its flows.
 pub(crate) struct Built {

@@ -10,6 +10,7 @@ use cellwind_path::traffic::Traffic;
 use cellwind_radio::block_arq::Blocks;
 use cellwind_transport::tcp::Counters;
 
+pub use crate::build::Record;
 use crate::build::{Built, FlowEndpoints, SERVER_POINT, build};
 use crate::capture::{Captured, End, FlowEnds, pcapng};
 use crate::machines::AnyMachine;
@@ -17,15 +18,6 @@ use crate::model::{Flow, Protocol, Scenario};
 
 /// How much simulated time passes between two looks at the cancel flag: some milliseconds of work at most.
 const BETWEEN_LOOKS: Span = Span::from_secs(1);
-
-/// What to record besides the results.
-#[derive(Clone, Debug, Default)]
-pub struct Record {
-    /// Facts of all machines, into this buffer, which may bring memory from an earlier run; none records none.
-    pub facts: Option<Vec<FactRow>>,
-    /// Packets at both ends.
-    pub capture: bool,
-}
 
 /// Why a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]

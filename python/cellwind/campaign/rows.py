@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 if TYPE_CHECKING:
     from cellwind import _core
 
+# As many as the core takes from a scenario file.
+MOST_REPLICATIONS = 1_000_000
+
 
 class FlowRow(TypedDict):
     """Totals of one flow in one replication."""

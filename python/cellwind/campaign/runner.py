@@ -18,7 +18,7 @@ from cellwind.scenario import Scenario
 
 from .provenance import provenance
 from .results import Results, ScenarioInfo
-from .rows import RunRecord
+from .rows import MOST_REPLICATIONS, RunRecord
 from .store import RunDirectory
 from .tables import facts_of
 
@@ -115,8 +115,8 @@ def plan(scenarios: Sequence[Scenario], replications: int | None = None) -> list
     """What is to be run of each scenario. Raises ValueError when that makes no sense."""
     if not scenarios:
         raise ValueError("there is no scenario to run")
-    if replications is not None and replications < 1:
-        raise ValueError(f"replications is at least 1, not {replications}")
+    if replications is not None and not 1 <= replications <= MOST_REPLICATIONS:
+        raise ValueError(f"replications are from 1 to {MOST_REPLICATIONS}, not {replications}")
     names = [scenario.name for scenario in scenarios]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

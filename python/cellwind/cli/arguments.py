@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, TypeAlias
 
+from cellwind.campaign.rows import MOST_REPLICATIONS
+
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 # The largest integer of TOML.
@@ -30,6 +32,11 @@ def positive(text: str) -> int:
     return _whole(text, 1)
 
 
+def replications(text: str) -> int:
+    """As many replications as a scenario file may ask for."""
+    return _whole(text, 1, MOST_REPLICATIONS)
+
+
 def natural(text: str) -> int:
     """A whole number from 0."""
     return _whole(text, 0)
@@ -50,11 +57,12 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _whole(text: str, least: int) -> int:
+def _whole(text: str, least: int, most: int = _LARGEST) -> int:
     try:
         value = int(text)
     except ValueError:
         value = least - 1
-    if not least <= value <= _LARGEST:
-        raise argparse.ArgumentTypeError(f"expected a whole number from {least}, found {text!r}")
+    if not least <= value <= most:
+        bound = f" to {most}" if most < _LARGEST else ""
+        raise argparse.ArgumentTypeError(f"expected a whole number from {least}{bound}, found {text!r}")
     return value

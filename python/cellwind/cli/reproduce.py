@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .arguments import Subparsers, add_jobs, command, positive
+from .arguments import Subparsers, add_jobs, command, replications
 from .console import DONE, FAILED, INTERRUPTED, USAGE, complain, progress_bar, rendered, say
 
 
@@ -20,7 +20,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "selector", nargs="?", metavar="PAPER[/EXPERIMENT]", help="what to reproduce (default: everything)"
     )
-    parser.add_argument("--replications", type=positive, metavar="N", help="how often each scenario (default: 20)")
+    parser.add_argument("--replications", type=replications, metavar="N", help="how often each scenario (default: 20)")
     add_jobs(parser)
     parser.add_argument(
         "--out",

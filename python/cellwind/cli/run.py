@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .arguments import Subparsers, add_jobs, assignment, command, natural, positive
+from .arguments import Subparsers, add_jobs, assignment, command, natural, replications
 from .console import DONE, FAILED, INTERRUPTED, USAGE, complain, progress_bar, rendered, say, width
 from .report import write_report
 from .scenarios import load_all
@@ -61,7 +61,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         metavar="PATH=VALUE",
         help="put a value over the file, such as link.internet.loss=0.01; can be given again",
     )
-    parser.add_argument("--replications", type=positive, metavar="N", help="how often (default: as the file says)")
+    parser.add_argument("--replications", type=replications, metavar="N", help="how often (default: as the file says)")
     parser.add_argument("--seed", type=natural, metavar="S", help="seed of all random streams (default: the file's)")
     add_jobs(parser)
     parser.add_argument(

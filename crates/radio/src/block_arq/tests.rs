@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::settings::PduSize;
-use cellwind_engine::packet::{Flags, SackBlocks};
+use cellwind_engine::packet::Flags;
 use cellwind_engine::units::{Probability, Rate, Size};
 
 /// 384 kbit/s with 20-ms TTIs: 960 bytes each, no errors, no delays.
@@ -31,18 +31,7 @@ fn bearer(settings: &BlockArqSettings) -> BlockArq {
 
 /// Packet `n` (from 0) of `size` bytes in all.
 fn packet(n: u64, size: u32) -> Packet {
-    Packet {
-        seq: n,
-        ack: 0,
-        stamp: Time::ZERO,
-        window: 0,
-        payload: size - 40,
-        timestamps: (0, 0),
-        sack: SackBlocks::NONE,
-        flow: FlowId(0),
-        header: 40,
-        flags: Flags::ACK,
-    }
+    Packet { seq: n, payload: size - 40, flags: Flags::ACK, ..Packet::EMPTY }
 }
 
 /// Runs the bearer with the packets given at their instants (ms): what leaves when (ms), and the facts.

@@ -15,18 +15,7 @@ fn receiver(settings: TcpSettings) -> Receiver {
 
 /// The n-th segment, counted from 0.
 fn segment(n: u64) -> Packet {
-    Packet {
-        seq: 1 + 100 * n,
-        ack: 1,
-        stamp: Time::ZERO,
-        window: 0,
-        payload: 100,
-        timestamps: (0, 0),
-        sack: SackBlocks::NONE,
-        flow: FlowId(0),
-        header: 40,
-        flags: Flags::ACK,
-    }
+    Packet { seq: 1 + 100 * n, payload: 100, flags: Flags::ACK, ..Packet::EMPTY }
 }
 
 fn give(receiver: &mut Receiver, ms: u64, packet: Packet) -> Vec<Packet> {
