@@ -152,8 +152,9 @@ def _choices(paper: PaperInfo) -> str:
     return (
         f"<section><h2>What the text leaves open: {_text(paper.title)}</h2>"
         "<p>Each was answered once for the whole paper, for the reason given, and never for a single row.</p>"
-        '<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">Question</th><th scope="col">Choice</th>'
-        f'<th scope="col">Reason</th></tr></thead><tbody>{rows}</tbody></table></div></section>'
+        '<div class="scroll" tabindex="0"><table class="prose"><thead><tr><th scope="col">Question</th>'
+        f'<th scope="col">Choice</th><th scope="col">Reason</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
     )
 
 
