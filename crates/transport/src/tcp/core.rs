@@ -181,8 +181,10 @@ impl Core {
                     None => return,
                 }
             };
-            // A window below one segment still lets one go when nothing else is under way.
-            if end > limit && !(self.flight() == 0 && limit > self.snd_una) {
+            // The congestion window counts data: a FIN rides along. A window below one segment still lets one go
+            // when nothing else is under way.
+            let data_end = end.min(self.written);
+            if data_end > limit && !(self.flight() == 0 && limit > self.snd_una) {
                 return;
             }
             if resending {

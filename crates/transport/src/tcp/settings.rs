@@ -118,7 +118,7 @@ pub enum RecoverySettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClassicSettings {
-    /// Whether duplicate ACKs of data sent before a timeout may start a fast retransmit.
+    /// Whether duplicate ACKs of data sent before the last loss was found may start a fast retransmit.
     pub bug_fix: BugFix,
 }
 
@@ -126,7 +126,7 @@ pub struct ClassicSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NewRenoSettings {
-    /// Whether duplicate ACKs of data sent before a timeout may start a fast retransmit.
+    /// Whether duplicate ACKs of data sent before the last loss was found may start a fast retransmit.
     pub bug_fix: BugFix,
     /// When a partial ACK restarts the retransmission timer.
     pub partial_ack: PartialAck,
@@ -157,15 +157,15 @@ pub enum Rescue {
     Off,
 }
 
-/// Guards against a false fast retransmit after a timeout ("bug fix" of RFC 2582 §5, RFC 6582 §4).
+/// Guards against a false fast retransmit after a loss ("bug fix" of RFC 2582 §5, RFC 6582 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BugFix {
     /// Every third duplicate ACK starts a fast retransmit.
     Off,
-    /// Only when the ACK covers at least all data sent before the timeout.
+    /// Only when the ACK covers at least all data sent before the loss was found.
     LessCareful,
-    /// Only when the ACK covers more than all data sent before the timeout.
+    /// Only when the ACK covers more than all data sent before the loss was found.
     #[default]
     Careful,
 }

@@ -108,11 +108,8 @@ impl LossRecovery for Recovery {
     }
 }
 
-/// Keeps the duplicate ACKs that a sender makes itself, by going back and resending what had arrived, from starting
-/// a fast retransmit (RFC 2582 §5, RFC 6582 §3.2).
-///
-/// It is set when the sender goes back: at a timeout, and in Tahoe at a fast retransmit too. Reno stays where it is
-/// and may halve its window twice for two losses of one window. NewReno also keeps here where its fast recovery ends.
+/// Keeps duplicate ACKs of data that was sent before the last loss was found from starting another fast retransmit
+/// (RFC 2582 §5, RFC 6582 §3.2; for Tahoe and Reno as `bugFix_` of ns-2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guard {
     bug_fix: BugFix,

@@ -35,6 +35,7 @@ impl LossRecovery for Reno {
             }
             Phase::Open if core.duplicate_acks < core.dup_thresh => core.limited_transmit(now, out),
             Phase::Open if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) => {
+                self.guard.set(core);
                 self.phase = Phase::FastRecovery;
                 core.begin_fast_retransmit(now, out); // (2)
                 core.resend(core.snd_una, now, out); // (3)

@@ -27,7 +27,7 @@ impl LossRecovery for Tahoe {
         if core.duplicate_acks < core.dup_thresh {
             core.limited_transmit(now, out);
         } else if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) {
-            self.guard.set(core); // what is resent from here on makes duplicate ACKs, as after a timeout
+            self.guard.set(core);
             core.begin_fast_retransmit(now, out);
             core.windows.cwnd = core.mss;
             core.snd_nxt = core.snd_una;
