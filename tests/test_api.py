@@ -194,8 +194,10 @@ def test_facts_are_kept_on_request() -> None:
     assert facts.num_rows > 0
     assert "segment_sent" in facts["kind"].to_pylist()
     assert results.has_facts("umts-384", 0)
-    with pytest.raises(KeyError, match="facts=True"):
+    with pytest.raises(KeyError, match="no replication 2"):
         results.facts(replication=2)
+    with pytest.raises(KeyError, match="facts=True"):
+        cellwind.run(small(), replications=1).facts()
     with pytest.raises(KeyError, match="no scenario named"):
         results.facts("umts-385")
 
@@ -227,6 +229,13 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, int], message: 
     """By the text of the ValueError."""
     with pytest.raises(ValueError, match=message):
         cellwind.run(small(), **arguments)  # type: ignore[arg-type]
+
+
+def test_only_scenarios_are_run() -> None:
+    """By giving the name of one."""
+    for given in ("umts-384", ["umts-384"]):
+        with pytest.raises(TypeError, match=r"Scenario\.load"):
+            cellwind.run(given)  # type: ignore[arg-type]
 
 
 def test_scenarios_of_one_name_are_refused() -> None:

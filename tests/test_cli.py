@@ -161,9 +161,12 @@ def test_failures_to_understand_end_with_2(cellwind: CommandLine, tmp_path: Path
         (["check", bad, "umts-385"], "umts-385"),
         (["list", "things"], "transports"),
         (["list", "--show", "umts-38"], "umts-384"),
+        (["list", "scenarios", "--show", "reno"], "cellwind list transports --show reno"),
         (["report", "nowhere"], "nowhere"),
         (["reproduce", "lundste"], "lundsten"),
         (["reproduce", "lundsten/tabel-3"], "lundsten-table-3"),
+        (["reproduce", "lundsten/tabel-3"], "'lundsten/tabel-3'"),
+        (["reproduce", "lundsten/nothing"], "conclusions"),
         (["swarm"], "--seed"),
     ]
     for command, hint in cases:

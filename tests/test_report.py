@@ -23,6 +23,7 @@ from cellwind.report.figure import Axis, Figure, Series
 from cellwind.report.html import write_report
 from cellwind.report.interactive import pack
 from cellwind.report.plots import FactsMissingError, Plots
+from cellwind.report.static import render
 from cellwind.report.thinning import thinned_series
 
 SEGMENT = 536
@@ -175,6 +176,46 @@ def test_plot_of_an_unknown_name_lists_the_known() -> None:
         plots.window(scenario="gprs")
 
 
+def test_plot_of_a_replication_that_nobody_ran_says_how_many_there_are() -> None:
+    """Of five."""
+    with pytest.raises(ValueError, match="no replication 5 of scenario 'umts-384'; there are 5"):
+        Plots(one_run()).rtt(replication=5)
+
+
+def test_lines_of_a_complete_flow_end_with_it() -> None:
+    """The run goes on for other flows; a flow that is not complete lasts as long as the run."""
+    facts = synthetic_facts(100)
+    last = facts["time_ns"][-1].as_py()
+
+    def row(time_ns: int, kind: str, flow: str) -> Any:
+        columns = {"time_ns": [time_ns], "machine": [RECEIVER], "kind": [kind], "flow": [flow]}
+        numbers = {name: [0] for name in ("seq", "length", "a", "b")}
+        return pa.table({**columns, **numbers}).cast(plain.schema)
+
+    plain = facts.cast(
+        pa.schema([(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in facts.schema])
+    )
+    done, later = row(last, "flow_completed", "download"), row(last + 60 * 10**9, "segment_sent", "other")
+    for parts, end_s in (([plain, done, later], last * 1e-9), ([plain, later], last * 1e-9 + 60)):
+        plots = Plots(Made([Info("umts-384")], {("umts-384", 0): pa.concat_tables(parts)}))
+        for figure in (plots.window("download"), plots.rtt("download")):
+            assert max(float(series.x.max()) for series in figure.series) == pytest.approx(end_s)
+
+
+def test_legends_stay_inside_the_figure() -> None:
+    """Twelve long names under a figure whose texts are words in an SVG file."""
+    names = [f"link/a-rather-long-name-{i}/down" for i in range(12)]
+    ramp = np.arange(3.0)
+    figure = Figure("t", Axis("x"), Axis("y"), [Series(name, "line", ramp, ramp + i) for i, name in enumerate(names)])
+    svg = render(figure, "svg").decode()
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])  # type: ignore[index]
+    for name in names:
+        place = re.search(rf'x="([-\d.]+)"[^>]*>{name}<', svg)
+        assert place is not None, name
+        # A letter of 8 points is some 5 wide.
+        assert 0 < float(place[1]) < width - 5 * len(name) * 0.8, name
+
+
 def test_infinite_threshold_does_not_flatten_the_windows() -> None:
     """The first threshold of the facts is a gigabyte; the highest drawn value is near the highest window."""
     figure = Plots(one_run()).window()
@@ -296,6 +337,7 @@ def test_report_tells_incomplete_flows(tmp_path: Path) -> None:
     page = write_report(Made([Info("umts-384")], incomplete=2), tmp_path / "r.html", figures=False).read_text()
     assert '<span class="warning">3 of 5</span>' in page
     assert "completed flows only" in page
+    assert "(n = 3)" in page  # of the goodput
 
 
 def test_user_text_is_escaped(tmp_path: Path) -> None:
@@ -319,6 +361,16 @@ def test_scenarios_are_compared_with_the_first(tmp_path: Path) -> None:
     assert "1.0284" in page
     saved = {item.name for item in (tmp_path / "figures").glob("*window.png")}
     assert saved == {"a-x-1-download-window.png", "a-x-1-2-download-window.png"}
+
+
+def test_page_of_scenarios_with_different_titles_is_named_after_none(tmp_path: Path) -> None:
+    """Each title stands with its scenario."""
+    made = Made([Info("one", title="First of all", replications=1), Info("two", title="Second")])
+    page = write_report(made, tmp_path / "r.html", figures=False).read_text()
+    assert "<h1>2 scenarios side by side</h1>" in page
+    assert "<p>First of all</p>" in page
+    assert "<p>Second</p>" in page
+    assert "1 replication." in page
 
 
 def test_report_of_many_flows_draws_the_first(tmp_path: Path) -> None:

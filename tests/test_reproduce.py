@@ -310,13 +310,15 @@ def test_json_has_what_was_promised(short_files: Reproduction) -> None:
     assert len(experiment["rows"]) == 12
 
 
-def test_the_table_fits_a_terminal_of_80_columns(short_files: Reproduction) -> None:
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_table_fits_the_terminal(short_files: Reproduction, columns: int) -> None:
+    """No line is longer, and no number is cut."""
     from rich.console import Console
 
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(short_files.table())
+    console = Console(width=columns, record=True, file=io.StringIO())
+    console.print(short_files.table(columns))
     text = console.export_text()
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= columns
     assert "…" not in text
     assert "224.09" in text
     assert "2 claims hold" in text.replace("\n", " ")

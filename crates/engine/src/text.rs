@@ -54,7 +54,7 @@ pub enum Reason {
     TooLarge(&'static str),
     /// Zero where something is needed.
     Zero,
-    /// A probability below 0, of 1, or above.
+    /// No probability below 1: a value below 0, of 1, or above.
     NotAProbability,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Reason {
             Reason::NotWhole(smallest) => write!(f, "it is not a whole number of {smallest}"),
             Reason::TooLarge(largest) => write!(f, "it is more than {largest}"),
             Reason::Zero => f.write_str("it must not be zero"),
-            Reason::NotAProbability => f.write_str("it is not at least 0 and below 1"),
+            Reason::NotAProbability => f.write_str("it must be at least 0 and below 1"),
         }
     }
 }

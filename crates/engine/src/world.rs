@@ -206,7 +206,10 @@ impl<M: Machine> World<M> {
                 return Ok(());
             }
         }
-        self.now = self.now.max(t);
+        if t > self.now {
+            self.now = t;
+            self.events_at_now = 0;
+        }
         Ok(())
     }
 
@@ -358,6 +361,34 @@ mod tests {
         world.advance_to(Time::from_secs(1)).unwrap();
         let left: Vec<_> = world.take_egress().map(|(time, exit, _)| (time, exit)).collect();
         assert_eq!(left, [(Time::from_millis(7), 9), (Time::from_millis(8), 9)]);
+    }
+
+    /// Sends every packet on at once.
+    struct Pass;
+
+    impl Machine for Pass {
+        fn on_packet(&mut self, _: Time, _: Port, packet: &Packet, out: &mut Outbox) {
+            out.send(Port(0), *packet);
+        }
+
+        fn on_timeout(&mut self, _: Time, _: &mut Outbox) {}
+
+        fn next_timeout(&self) -> Option<Time> {
+            None
+        }
+    }
+
+    #[test]
+    fn time_that_passes_without_events_is_progress() {
+        let mut world = World::new();
+        let pass = world.add("pass", Pass);
+        world.connect(pass, Route::Exit(0));
+        let entry = world.add_entry(pass, Port(0));
+        for n in 0..=MOST_EVENTS_AT_ONCE {
+            world.advance_to(Time::from_nanos(n)).unwrap();
+            world.inject(entry, Packet::EMPTY).unwrap();
+        }
+        assert_eq!(world.take_egress().count() as u64, MOST_EVENTS_AT_ONCE + 1);
     }
 
     #[test]

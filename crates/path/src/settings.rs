@@ -56,18 +56,23 @@ impl QueueLimit {
 pub struct Fault {
     /// Drops the k-th data packet, whatever it carries.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub drop_data: Option<u64>,
     /// Drops the k-th pure ACK.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub drop_ack: Option<u64>,
     /// Drops one transmission of this segment.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub drop_segment: Option<u64>,
     /// Delays one transmission of this segment.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub delay_segment: Option<u64>,
     /// Which transmission of the segment is meant, 1 for the first.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub transmission: Option<u32>,
     /// How long `delay_segment` holds the packet.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -107,8 +107,9 @@ pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
 /// The TOML text of a preset.
 #[pyfunction]
 pub fn preset_text(kind: &str, name: &str) -> PyResult<&'static str> {
-    let known = Kind::ALL.into_iter().find(|known| known.word() == kind);
-    let words = Kind::ALL.map(Kind::word).join(", ");
-    let kind = known.ok_or_else(|| PyValueError::new_err(format!("{kind:?} is not one of {words}")))?;
+    let kind = Kind::from_word(kind).ok_or_else(|| {
+        let words = Kind::ALL.map(Kind::word).join(", ");
+        PyValueError::new_err(format!("{kind:?} is not one of {words}"))
+    })?;
     core_preset_text(kind, name).map_err(scenario_error)
 }

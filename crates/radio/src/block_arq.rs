@@ -167,7 +167,7 @@ impl BlockArq {
         let inside = self.held.iter().filter(|held| matches!(held.fate, Fate::Open | Fate::Complete));
         self.traffic.check(inside.map(|held| &held.packet).chain(self.leaving.iter().map(|(_, packet)| packet)))?;
         let unsent = self.held.iter().skip((self.next_packet - self.first_held) as usize);
-        let unsent: u64 = unsent.map(|held| held.packet.size().as_bytes()).sum();
+        let unsent: u64 = unsent.map(|held| on_stream(&held.packet)).sum();
         if unsent == self.unsent_bytes + self.next_offset {
             Ok(())
         } else {
@@ -198,7 +198,7 @@ impl BlockArq {
         self.unsent_bytes -= length;
         self.next_offset += length;
         while self.next_packet - self.first_held < self.held.len() as u64 {
-            let size = self.held_mut(self.next_packet).packet.size().as_bytes();
+            let size = on_stream(&self.held_mut(self.next_packet).packet);
             if self.next_offset < size {
                 break;
             }
@@ -208,9 +208,9 @@ impl BlockArq {
         block
     }
 
-    /// Plans the next TTI when none is running or planned.
+    /// Plans the next TTI when none is running; a new packet does not wait for a block that comes back later.
     fn plan(&mut self, now: Time) {
-        if self.air != Air::Idle {
+        if matches!(self.air, Air::Sending(_)) {
             return;
         }
         let ready = if self.unsent_bytes > 0 { Some(now) } else { self.returning.front().map(|&(ready, _)| ready) };
@@ -304,7 +304,7 @@ impl BlockArq {
     fn for_each_part(&mut self, block: Block, mut visit: impl FnMut(&mut Self, u64, u64)) {
         let (mut ordinal, mut offset, mut rest) = (block.packet, block.offset, block.length);
         while rest > 0 {
-            let size = self.held_mut(ordinal).packet.size().as_bytes();
+            let size = on_stream(&self.held_mut(ordinal).packet);
             let part = rest.min(size - offset);
             visit(self, ordinal, part);
             rest -= part;
@@ -406,8 +406,9 @@ impl Machine for BlockArq {
             out.fact(fact(FactKind::Drop).values(DropReason::QueueFull as u64, 0));
             return;
         }
-        self.held.push_back(Held { packet: *packet, entered: now, missing: size.as_bytes(), fate: Fate::Open });
-        self.unsent_bytes += size.as_bytes();
+        let length = on_stream(packet);
+        self.held.push_back(Held { packet: *packet, entered: now, missing: length, fate: Fate::Open });
+        self.unsent_bytes += length;
         out.fact(fact(FactKind::QueueLength).values(waiting as u64 + 1, self.unsent_bytes));
         self.plan(now);
     }
@@ -442,6 +443,11 @@ impl Machine for BlockArq {
             (radio, leaving) => radio.or(leaving),
         }
     }
+}
+
+/// Bytes that a packet takes in the stream: one at least, as settings without headers make ACKs of no size.
+fn on_stream(packet: &Packet) -> u64 {
+    packet.size().as_bytes().max(1)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct Record {
 /// A World with the places of its flows.
 pub(crate) struct Built {
     pub world: World<AnyMachine>,
-    /// Machine names of each flow's two ends, in the order of the scenario.
+    /// The two ends of each flow, in the order of the scenario.
     pub flows: Vec<FlowEndpoints>,
 }
 
@@ -49,7 +49,6 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     replication: u32,
     world: World<AnyMachine>,
-    names: usize,
 }
 
 /// Builds the World of one replication.
@@ -65,7 +64,7 @@ pub(crate) fn build(scenario: &Scenario, replication: u32, record: Record) -> Bu
     if record.capture {
         world.record_packets();
     }
-    let mut builder = Builder { scenario, replication, world, names: 0 };
+    let mut builder = Builder { scenario, replication, world };
     let ends = builder.add_flows();
     let at = |end: fn(&Ends) -> MachineId| -> Vec<_> { ends.iter().map(|ends| (end(ends), Port(0))).collect() };
     builder.wire_down(&ends, at(|ends| ends.terminal));
@@ -79,19 +78,17 @@ pub(crate) fn build(scenario: &Scenario, replication: u32, record: Record) -> Bu
 struct Ends {
     server: MachineId,
     terminal: MachineId,
+    /// The terminal's number in the scenario.
+    place: usize,
     endpoints: FlowEndpoints,
 }
 
 impl Builder<'_> {
-    fn add(&mut self, name: String, machine: AnyMachine) -> MachineId {
-        self.names += 1;
-        self.world.add(name, machine)
-    }
-
     fn stream(&self, name: &str) -> Stream {
         Stream::new(self.scenario.seed, self.replication, name)
     }
 
+    /// The machines of all flows, which come first in the World: a source and a sink each.
     fn add_flows(&mut self) -> Vec<Ends> {
         let scenario = self.scenario;
         let mut all = Vec::with_capacity(scenario.flow.len());
@@ -103,11 +100,10 @@ impl Builder<'_> {
                 Bulk::Segments(count) => Some(u64::from(count) * payload_of_full_segment(tcp)),
                 Bulk::Unlimited => None,
             };
-            let first = self.names;
             let source = Source::new(tcp, id, Time::ZERO + flow.start, bytes);
-            let source = self.add(format!("flow/{name}/sender"), AnyMachine::Source(source));
-            let sink = self.add(format!("flow/{name}/receiver"), AnyMachine::Sink(Sink::new(tcp, id)));
-            let endpoints = FlowEndpoints { source: first, sink: first + 1 };
+            let source = self.world.add(format!("flow/{name}/sender"), AnyMachine::Source(source));
+            let sink = self.world.add(format!("flow/{name}/receiver"), AnyMachine::Sink(Sink::new(tcp, id)));
+            let endpoints = FlowEndpoints { source: 2 * index, sink: 2 * index + 1 };
             let (server, terminal) = match flow.direction {
                 Direction::Down => (source, sink),
                 Direction::Up => (sink, source),
@@ -115,7 +111,7 @@ impl Builder<'_> {
             let place = scenario.terminal.get_index_of(scenario.terminal_of(flow)).expect("validated");
             self.world.capture_at(server, SERVER_POINT);
             self.world.capture_at(terminal, SERVER_POINT + 1 + place as u16);
-            all.push(Ends { server, terminal, endpoints });
+            all.push(Ends { server, terminal, place, endpoints });
         }
         all
     }
@@ -128,10 +124,10 @@ impl Builder<'_> {
             let settings = link.get(direction);
             let name = format!("link/{name}/{}", direction.word());
             let losses = self.stream(&format!("{name}/losses"));
-            let mut stage = vec![self.add(name.clone(), AnyMachine::Link(Link::new(settings, losses)))];
+            let mut stage = vec![self.world.add(name.clone(), AnyMachine::Link(Link::new(settings, losses)))];
             if !settings.faults.is_empty() {
                 let rules = settings.faults.iter().map(|fault| fault.rule().expect("validated")).collect();
-                stage.push(self.add(format!("{name}/faults"), AnyMachine::Faults(Faults::new(rules))));
+                stage.push(self.world.add(format!("{name}/faults"), AnyMachine::Faults(Faults::new(rules))));
             }
             match direction {
                 Direction::Down => stages.extend(stage),
@@ -151,26 +147,19 @@ impl Builder<'_> {
                 let name = format!("access/{access}/{terminal}/{}", direction.word());
                 let errors = self.stream(&format!("{name}/errors"));
                 let bearer = BlockArq::new(settings.get(direction), errors).expect("validated");
-                self.add(name, AnyMachine::BlockArq(bearer))
+                self.world.add(name, AnyMachine::BlockArq(bearer))
             }));
         }
         bearers
     }
 
-    /// For each flow, the number of its terminal.
-    fn terminal_of_flows(&self) -> Vec<usize> {
-        let place = |flow| self.scenario.terminal.get_index_of(self.scenario.terminal_of(flow)).expect("validated");
-        self.scenario.flow.values().map(place).collect()
-    }
-
     fn wire_down(&mut self, ends: &[Ends], terminals: Vec<(MachineId, Port)>) {
         let stages = self.add_links(Direction::Down);
         let bearers = self.add_bearers(Direction::Down);
-        let behind_links: Vec<_> = self
-            .terminal_of_flows()
+        let behind_links: Vec<_> = ends
             .iter()
             .zip(&terminals)
-            .map(|(&place, &terminal)| bearers[place].map_or(terminal, |bearer| (bearer, Port(0))))
+            .map(|(ends, &terminal)| bearers[ends.place].map_or(terminal, |bearer| (bearer, Port(0))))
             .collect();
         self.chain(&stages, Route::ByFlow(behind_links.clone()));
         for (ends, behind) in ends.iter().zip(behind_links) {
@@ -189,8 +178,8 @@ impl Builder<'_> {
             Some(&stage) => Route::To(stage, Port(0)),
             None => Route::ByFlow(servers.clone()),
         };
-        for (ends, place) in ends.iter().zip(self.terminal_of_flows()) {
-            let route = bearers[place].map_or(behind_bearer.clone(), |bearer| Route::To(bearer, Port(0)));
+        for ends in ends {
+            let route = bearers[ends.place].map_or(behind_bearer.clone(), |bearer| Route::To(bearer, Port(0)));
             self.world.connect(ends.terminal, route);
         }
         for bearer in bearers.into_iter().flatten() {

@@ -12,7 +12,7 @@ use serde::de::{self, Deserialize, DeserializeSeed, Expected, IntoDeserializer, 
 use serde::forward_to_deserialize_any;
 
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::node::{Node, Table, Value, merge};
+use crate::node::{Node, Table, Value, describe, merge};
 
 /// Newtype name: a table for both directions with optional sub-tables `down` and `up`, given to the visitor as a
 /// sequence of the two complete tables.
@@ -28,20 +28,6 @@ const TYPE: &str = "type";
 /// Reads a `T` from a tree.
 pub fn from_node<'de, T: Deserialize<'de>>(node: &Node) -> Result<T, ScenarioError> {
     T::deserialize(Deserializer::new(node))
-}
-
-/// A value in words, for reports.
-pub fn describe(found: Unexpected<'_>) -> String {
-    match found {
-        Unexpected::Bool(value) => format!("the truth value {value}"),
-        Unexpected::Unsigned(value) => format!("the number {value}"),
-        Unexpected::Signed(value) => format!("the number {value}"),
-        Unexpected::Float(value) => format!("the number {value:?}"),
-        Unexpected::Str(text) => quoted(text),
-        Unexpected::Seq => "an array".into(),
-        Unexpected::Map => "a table".into(),
-        other => other.to_string(),
-    }
 }
 
 /// What a visitor expects, in the words of a scenario's writer, and what it says is wrong.
@@ -158,7 +144,7 @@ impl<'a> Deserializer<'a> {
         };
         let differ = down.is_some() || up.is_some();
         let parts = [("down", complete(&down, "down")?, down), ("up", complete(&up, "up")?, up)];
-        visitor.visit_seq(Parts { parts: parts.iter(), differ })
+        visitor.visit_seq(Parts { parts: parts.iter(), taken: &["down", "up"], differ })
     }
 
     /// The label and the rest of a [`LABELLED`] table.
@@ -169,7 +155,7 @@ impl<'a> Deserializer<'a> {
         let stand_in = Node { value: Value::String(String::new()), ..Node::empty_table(&self.node.origin) };
         let rest = Node { value: Value::Table(rest), ..self.node.clone() };
         let parts = [("label", label.clone().unwrap_or(stand_in), label), ("", rest, None)];
-        visitor.visit_seq(Parts { parts: parts.iter(), differ: false })
+        visitor.visit_seq(Parts { parts: parts.iter(), taken: &["label"], differ: false })
     }
 }
 
@@ -216,8 +202,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_> {
             Value::Table(table) => match table.get(TYPE) {
                 Some(choice) => (choice, Some(self.node)),
                 None => {
-                    let error =
-                        ScenarioError::new(Mistake::MissingType, "the table does not say of which `type` it is");
+                    let error = ScenarioError::new(Mistake::MissingType, "the key `type` is missing");
                     return Err(error.at(&self.node.origin).allowed(variants.join(", ")));
                 }
             },
@@ -276,6 +261,8 @@ impl<'de> de::SeqAccess<'de> for ArrayAccess<'_> {
 /// The parts a table was taken apart into: key, complete node, and the node as written under the key.
 struct Parts<'a> {
     parts: std::slice::Iter<'a, (&'static str, Node, Option<Node>)>,
+    /// Keys that the table may have but the parts do not.
+    taken: &'static [&'static str],
     /// Whether a key can be there for one part and missing for the other.
     differ: bool,
 }
@@ -292,9 +279,10 @@ impl<'de> de::SeqAccess<'de> for Parts<'_> {
                 (Some(written), []) => written.as_table().is_none(),
                 (Some(written), keys) => written.find(keys).is_some(),
             };
-            let error = match error.mistake() {
-                Mistake::MissingKey if self.differ && error.keys().is_empty() => {
-                    error.note(format!("it is needed for the direction {key}"))
+            let error = match (error.mistake(), error.keys()) {
+                (Mistake::MissingKey, []) if self.differ => error.note(format!("it is needed for the direction {key}")),
+                (Mistake::UnknownKey, [_]) if !below => {
+                    self.taken.iter().fold(error, |error, taken| error.also_known(taken))
                 }
                 _ => error,
             };
@@ -343,7 +331,12 @@ impl<'de> de::VariantAccess<'de> for Content<'_> {
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ScenarioError> {
         match self.content {
-            Some(node) => seed.deserialize(Deserializer { node, inside_choice: true }),
+            Some(node) => seed.deserialize(Deserializer { node, inside_choice: true }).map_err(|error| {
+                match (error.mistake(), error.keys()) {
+                    (Mistake::UnknownKey, [_]) => error.also_known(TYPE),
+                    _ => error,
+                }
+            }),
             None => {
                 let node = Node::empty_table(&self.choice.origin);
                 seed.deserialize(Deserializer::new(&node))

@@ -8,6 +8,9 @@ mod render;
 
 pub use render::{quoted, shorten};
 
+/// The most known names that a report lists.
+const MOST_NAMES: usize = 30;
+
 /// Declares the kinds of mistakes once, for the type and for the list.
 macro_rules! mistakes {
     ($($(#[doc = $meaning:literal])+ $kind:ident = $code:literal,)+) => {
@@ -55,6 +58,8 @@ mistakes! {
     UnknownPreset = "unknown-preset",
     /// A file extends itself, perhaps by way of others.
     ExtendsCycle = "extends-cycle",
+    /// A chain of files that extend each other is longer than any scenario needs.
+    ExtendsTooLong = "extends-too-long",
     /// A `--set` names no place where a value can stand, or has no value.
     BadSet = "bad-set",
     /// A key that the format does not know.
@@ -132,21 +137,12 @@ impl ScenarioError {
         self.0.mistake
     }
 
-    /// The first line of the report without file and path.
-    pub fn message(&self) -> &str {
-        &self.0.message
-    }
-
     /// Dotted path of the value as TOML would write it, empty when the mistake is in no particular one.
     pub fn path(&self) -> String {
-        let bare = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+        let bare =
+            |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         let key = |key: &String| if bare(key) { key.clone() } else { format!("{key:?}") };
         self.0.path.iter().map(key).collect::<Vec<_>>().join(".")
-    }
-
-    /// Where the mistake is, if it is in a text.
-    pub fn origin(&self) -> Option<&Origin> {
-        self.0.origin.as_ref()
     }
 
     /// The nearest known name, for unknown ones.
@@ -194,7 +190,22 @@ impl ScenarioError {
     pub fn known<S: AsRef<str>>(mut self, name: &str, known: impl IntoIterator<Item = S>) -> Self {
         let known: Vec<String> = known.into_iter().map(|name| name.as_ref().to_string()).collect();
         self.0.nearest = nearest(name, &known);
-        self.0.allowed = Some(if known.is_empty() { "nothing".to_string() } else { known.join(", ") });
+        self.0.allowed = Some(match known.len() {
+            0 => "nothing".to_string(),
+            count if count > MOST_NAMES => {
+                format!("{} and {} more", known[..MOST_NAMES].join(", "), count - MOST_NAMES)
+            }
+            _ => known.join(", "),
+        });
+        self
+    }
+
+    /// Lists one more known key, for the unknown one at the end of the path; it may be the nearest.
+    pub(crate) fn also_known(mut self, other: &str) -> Self {
+        let report = &mut self.0;
+        let candidates: Vec<String> = report.nearest.take().into_iter().chain([other.to_string()]).collect();
+        report.nearest = report.path.last().and_then(|unknown| nearest(unknown, &candidates));
+        report.allowed = Some(report.allowed.take().map_or(other.to_string(), |known| format!("{known}, {other}")));
         self
     }
 

@@ -17,6 +17,7 @@ pub mod machines;
 pub mod model;
 pub mod node;
 pub mod presets;
+mod read;
 pub mod resolve;
 pub mod run;
 pub mod schema;

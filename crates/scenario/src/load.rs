@@ -11,7 +11,7 @@ use crate::model::{Protocol, Scenario};
 use crate::node::Node;
 use crate::presets::{self, Kind, PRESETS, Preset};
 use crate::source::Source;
-use crate::{resolve, validate};
+use crate::{read, resolve, validate};
 
 /// A scenario that was loaded, and where it came from.
 #[derive(Clone, Debug)]
@@ -42,14 +42,14 @@ pub fn load(path_or_preset_name: &str, sets: &[(String, String)]) -> Result<Load
             return Err(resolve::unknown_preset(Kind::Scenario, path_or_preset_name));
         }
     }
-    let source = Source::read(path)?;
+    let source = read::file(path)?;
     let name = path.file_stem().map_or(path_or_preset_name.into(), |stem| stem.to_string_lossy());
     from_source(&source, &name, sets)
 }
 
 /// Loads a scenario from text; reports call it `name`.
 pub fn parse(text: &str, name: &str, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
-    let text = Source::text_of(text.as_bytes().to_vec()).map_err(|error| error.in_file(name))?;
+    let text = read::text(text.as_bytes().to_vec()).map_err(|error| error.in_file(name))?;
     from_source(&Source::new(name, text), name, sets)
 }
 
@@ -90,7 +90,7 @@ fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: Str
         resolve::set(&mut resolved, path, value)?;
     }
     resolve::presets(&mut resolved)?;
-    let mut scenario: Scenario = from_node(&resolved)?;
+    let mut scenario: Scenario = from_node(&resolved).map_err(resolve::offer_extends)?;
     scenario.fill_in();
     let warnings = validate::check(&scenario, &resolved)?;
     Ok(Loaded { scenario, name, summary, warnings, tree, sets })

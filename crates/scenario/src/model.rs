@@ -56,6 +56,12 @@ pub struct Scenario {
     pub flow: IndexMap<String, Flow>,
 }
 
+/// The tables of [`Scenario`] whose keys are names of the writer's choice.
+pub const SECTIONS: [&str; 4] = ["link", "access", "terminal", "flow"];
+
+/// The terminal of a scenario that names none.
+pub const DEFAULT_TERMINAL: &str = "ue";
+
 impl Default for Scenario {
     fn default() -> Self {
         Scenario {
@@ -216,7 +222,7 @@ impl Scenario {
     /// of a terminal, the only terminal of a flow.
     pub(crate) fn fill_in(&mut self) {
         if self.terminal.is_empty() {
-            self.terminal.insert("ue".into(), Terminal::default());
+            self.terminal.insert(DEFAULT_TERMINAL.into(), Terminal::default());
         }
         if let [access] = self.access.keys().collect::<Vec<_>>()[..] {
             for terminal in self.terminal.values_mut() {
@@ -233,7 +239,7 @@ impl Scenario {
     /// The name of the terminal at one end of a flow of this scenario.
     pub fn terminal_of<'a>(&'a self, flow: &'a Flow) -> &'a str {
         let only = || self.terminal.keys().next().map(String::as_str);
-        flow.terminal.as_deref().or_else(only).unwrap_or("ue")
+        flow.terminal.as_deref().or_else(only).unwrap_or(DEFAULT_TERMINAL)
     }
 
     /// The access network of a terminal, with its name; none when it stands at the end of the wired links.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use serde::de::Unexpected;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Mistake, ScenarioError};
+use crate::error::{Mistake, ScenarioError, quoted, shorten};
 use crate::source::{Origin, Source};
 
 /// A value and its place.
@@ -112,15 +113,29 @@ impl Node {
 
     /// The value in words, for reports.
     pub fn describe(&self) -> String {
-        crate::de::describe(match &self.value {
-            Value::Boolean(value) => serde::de::Unexpected::Bool(*value),
-            Value::Integer(value) => serde::de::Unexpected::Signed(*value),
-            Value::Float(value) => serde::de::Unexpected::Float(*value),
-            Value::String(value) => serde::de::Unexpected::Str(value),
-            Value::Datetime(_) => serde::de::Unexpected::Other("a date or time"),
-            Value::Array(_) => serde::de::Unexpected::Seq,
-            Value::Table(_) => serde::de::Unexpected::Map,
+        describe(match &self.value {
+            Value::Boolean(value) => Unexpected::Bool(*value),
+            Value::Integer(value) => Unexpected::Signed(*value),
+            Value::Float(value) => Unexpected::Float(*value),
+            Value::String(value) => Unexpected::Str(value),
+            Value::Datetime(_) => Unexpected::Other("a date or time"),
+            Value::Array(_) => Unexpected::Seq,
+            Value::Table(_) => Unexpected::Map,
         })
+    }
+}
+
+/// What serde calls unexpected, in words for reports.
+pub fn describe(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(value) => format!("the truth value {value}"),
+        Unexpected::Unsigned(value) => format!("the number {value}"),
+        Unexpected::Signed(value) => format!("the number {value}"),
+        Unexpected::Float(value) => format!("the number {value:?}"),
+        Unexpected::Str(text) => quoted(text),
+        Unexpected::Seq => "an array".into(),
+        Unexpected::Map => "a table".into(),
+        other => other.to_string(),
     }
 }
 
@@ -180,9 +195,12 @@ pub fn merge(base: Node, over: Node, path: &mut Vec<String>) -> Node {
 }
 
 fn syntax_error(error: &toml::de::Error, source: &Arc<Source>, offset: usize) -> ScenarioError {
-    let span = error.span().unwrap_or(0..0);
-    let origin = Origin::new(source, span.start + offset..span.end + offset);
     let message = error.message();
+    let Some(span) = error.span() else {
+        // Too many dots in one key is all that has no place.
+        return ScenarioError::new(Mistake::Syntax, in_plain_words(message, None).0).in_file(&source.name);
+    };
+    let origin = Origin::new(source, span.start + offset..span.end + offset);
     if message.starts_with("duplicate key") {
         let key = &source.text[origin.span.clone()];
         return ScenarioError::new(Mistake::DuplicateKey, format!("the key `{key}` stands twice in this table"))
@@ -192,11 +210,25 @@ fn syntax_error(error: &toml::de::Error, source: &Arc<Source>, offset: usize) ->
         Some((message, allowed)) => (message, Some(allowed)),
         None => (message, None),
     };
-    let error = ScenarioError::new(Mistake::Syntax, format!("not TOML: {message}")).at(&origin);
+    let (message, allowed) = in_plain_words(message, allowed);
+    let error = ScenarioError::new(Mistake::Syntax, message).at(&origin);
     match allowed {
         Some(allowed) => error.allowed(allowed),
         None => error,
     }
+}
+
+/// The parser's words for what is wrong and what was expected; the most frequent ones are said more plainly.
+fn in_plain_words(message: &str, expected: Option<&str>) -> (String, Option<String>) {
+    let (message, allowed) = match (message, expected) {
+        ("recursion limit" | "cannot recurse further; max recursion depth met", _) => {
+            return ("keys or values are nested too deeply".into(), None);
+        }
+        ("invalid basic string", Some("`\"`")) => ("the string is not closed", Some("a `\"` at its end")),
+        ("string values must be quoted", _) => (message, Some("a string in quotes, such as \"75 ms\"")),
+        _ => (message, expected),
+    };
+    (format!("not TOML: {message}"), allowed.map(str::to_string))
 }
 
 fn table(table: DeTable<'_>, source: &Arc<Source>, offset: usize) -> Result<Table, ScenarioError> {
@@ -216,7 +248,7 @@ fn node(value: Spanned<DeValue<'_>>, source: &Arc<Source>, offset: usize) -> Res
     let huge = |found: &str, allowed: &str| {
         ScenarioError::new(Mistake::HugeNumber, "the number does not fit 64 bits")
             .at(&origin)
-            .found(crate::error::shorten(found))
+            .found(shorten(found))
             .allowed(allowed)
     };
     let value = match value.into_inner() {

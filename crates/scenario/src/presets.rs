@@ -92,7 +92,7 @@ impl Preset {
 
 /// The comment line above the first key, without its mark; empty when there is none.
 pub fn summary(text: &str) -> &str {
-    let first = text.trim_start_matches('\u{feff}').lines().find(|line| !line.trim().is_empty());
+    let first = text.lines().find(|line| !line.trim().is_empty());
     first.and_then(|line| line.trim().strip_prefix('#')).map_or("", str::trim)
 }
 

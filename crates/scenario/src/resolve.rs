@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Mistake, ScenarioError, quoted};
+use crate::model::{DEFAULT_TERMINAL, SECTIONS};
 use crate::node::{self, Node, Table, Value, merge};
 use crate::presets::{Kind, Preset};
+use crate::read;
 use crate::source::{Origin, Source};
 
 /// The most keys of a path in `--set`; no scenario is nested so deep.
 const MOST_KEYS: usize = 32;
+/// The most files and presets in one chain of `extends`; each is a step of recursion.
+const LONGEST_CHAIN: usize = 100;
 
 /// Something that can be extended.
 enum Target {
@@ -72,6 +76,11 @@ impl Chain {
             return Err(ScenarioError::new(Mistake::ExtendsCycle, "this extends itself")
                 .found(self.names[first..].join(" -> ")));
         }
+        if self.identities.len() == LONGEST_CHAIN {
+            let message = format!("this is the end of a chain of {LONGEST_CHAIN} files that extend each other");
+            return Err(ScenarioError::new(Mistake::ExtendsTooLong, message)
+                .allowed(format!("at most {LONGEST_CHAIN} files in a chain")));
+        }
         self.identities.push(identity);
         Ok(())
     }
@@ -114,7 +123,7 @@ fn source_of(extends: &Node, kind: Kind, chain: &mut Chain) -> Result<Arc<Source
     let target = Target::find(kind, name, &extends.origin)?;
     let source = match &target {
         Target::Preset(preset) => preset.source(),
-        Target::File(path) => Source::read(path)
+        Target::File(path) => read::file(path)
             .map_err(|error| error.found(quoted(name)).note(format!("it was looked for as {}", path.display())))?,
     };
     chain.push(&target, &source)?;
@@ -122,62 +131,111 @@ fn source_of(extends: &Node, kind: Kind, chain: &mut Chain) -> Result<Arc<Source
 }
 
 /// Applies one `--set path=value` to the tree.
+///
+/// It changes what is there. A new link, access, terminal or flow must be given whole, in one value, or else
+/// every slip in a name would make one; only `extends` and `type` may also begin a new access.
 pub fn set(root: &mut Node, path: &str, value: &str) -> Result<(), ScenarioError> {
     let source = Source::new("--set", format!("{path}={value}"));
-    let keys: Vec<&str> = path.split('.').map(str::trim).collect();
-    let leaf = value_of(&source, path.len() + 1).map_err(|error| error.with_path(&keys))?;
+    let names: Vec<&str> = path.split('.').map(str::trim).collect();
+    let leaf = value_of(&source, path.len() + 1).map_err(|error| error.with_path(&names))?;
+    let keys = set_keys(&source, path.len())?;
+    check_name(root, &keys)?;
 
-    let bad = |origin: &Origin, message: &str| ScenarioError::new(Mistake::BadSet, message).at(origin);
-    let whole_path = Origin::new(&source, 0..path.len());
-    if keys.len() > MOST_KEYS {
-        return Err(bad(&whole_path, "the path has too many keys").allowed(format!("at most {MOST_KEYS} keys")));
-    }
-    if keys == ["extends"] {
-        return Err(bad(&whole_path, "`extends` cannot be set here; name the other scenario instead"));
-    }
-    let mut place = &mut *root;
+    let mut place = root;
     let mut walked: Vec<String> = Vec::new();
-    let mut offset = 0;
-    for (index, key) in keys.iter().enumerate() {
-        let length = path[offset..].find('.').unwrap_or(path.len() - offset);
-        let origin = Origin::new(&source, offset..offset + length);
-        offset += length + 1;
-        if key.is_empty() {
-            return Err(bad(&origin, "a key of the path is empty").allowed("a dotted path such as access.umts.bler"));
-        }
-        let stand_in = Node::empty_table(&origin);
-        *place = node::expand_string(std::mem::replace(place, stand_in), &walked);
-        let described = place.describe();
-        place = match &mut place.value {
-            Value::Table(table) => {
-                let fresh = || Node { key: Some(origin.clone()), ..Node::empty_table(&origin) };
-                table.entry((*key).to_string()).or_insert_with(fresh)
-            }
-            Value::Array(items) => {
-                let count = items.len();
-                let item = key.parse().ok().and_then(|index: usize| items.get_mut(index));
-                item.ok_or_else(|| {
-                    let message = format!("`{}` is an array, and this is none of its items", walked.join("."));
-                    bad(&origin, &message).allowed(match count {
-                        0 => "nothing, since it is empty".to_string(),
-                        _ => format!("an index from 0 to {}", count - 1),
-                    })
-                })?
-            }
-            _ => {
-                let message = format!("`{}` is {described}, which has no keys", walked.join("."));
-                return Err(bad(&origin, &message));
-            }
-        };
-        walked.push((*key).to_string());
-        if index + 1 == keys.len() {
-            let key = place.key.as_ref().map(|_| origin.clone());
-            let old = std::mem::replace(place, Node::empty_table(&origin));
-            *place = Node { key, ..merge(old, leaf, &mut walked) };
-            return Ok(());
-        }
+    for key in &keys {
+        place = step(place, key, &walked)?;
+        walked.push(key.name.to_string());
     }
+    let key = keys.last().filter(|_| place.key.is_some()).map(|key| key.origin.clone());
+    let old = std::mem::replace(place, Node::empty_table(&leaf.origin));
+    *place = Node { key, ..merge(old, leaf, &mut walked) };
     Ok(())
+}
+
+/// A key of the path of a `--set`.
+struct SetKey<'a> {
+    name: &'a str,
+    origin: Origin,
+}
+
+fn bad_set(origin: &Origin, message: impl Into<String>) -> ScenarioError {
+    ScenarioError::new(Mistake::BadSet, message).at(origin)
+}
+
+/// The keys of the dotted path that fills the first `length` bytes of a `--set`.
+fn set_keys(source: &Arc<Source>, length: usize) -> Result<Vec<SetKey<'_>>, ScenarioError> {
+    let mut keys = Vec::new();
+    let mut offset = 0;
+    for key in source.text[..length].split('.') {
+        let origin = Origin::new(source, offset..offset + key.len());
+        offset += key.len() + 1;
+        if key.trim().is_empty() {
+            return Err(
+                bad_set(&origin, "a key of the path is empty").allowed("a dotted path such as access.umts.bler")
+            );
+        }
+        keys.push(SetKey { name: key.trim(), origin });
+    }
+    let whole = Origin::new(source, 0..length);
+    match &keys[..] {
+        [only] if only.name == "extends" => {
+            Err(bad_set(&whole, "`extends` cannot be set here; name the other scenario instead"))
+        }
+        keys if keys.len() > MOST_KEYS => {
+            Err(bad_set(&whole, "the path has too many keys").allowed(format!("at most {MOST_KEYS} keys")))
+        }
+        _ => Ok(keys),
+    }
+}
+
+/// Refuses a path through a link, access, terminal or flow that the scenario does not have.
+fn check_name(root: &Node, keys: &[SetKey<'_>]) -> Result<(), ScenarioError> {
+    let [section, named, next, ..] = keys else { return Ok(()) };
+    let may_begin = section.name == "access" && matches!(next.name, "extends" | "type");
+    if !SECTIONS.contains(&section.name) || may_begin {
+        return Ok(());
+    }
+    let table = root.get(section.name).and_then(Node::as_table);
+    let mut known: Vec<&str> = table.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    if section.name == "terminal" && known.is_empty() {
+        known.push(DEFAULT_TERMINAL);
+    }
+    if known.contains(&named.name) {
+        return Ok(());
+    }
+    let section = section.name;
+    Err(bad_set(&named.origin, format!("the scenario has no {section} of this name"))
+        .found(quoted(named.name))
+        .known(named.name, known)
+        .note(format!("a new {section} is given whole, as in {section}.NAME={{ … }}")))
+}
+
+/// The value below `key` in `place`, made if it is not there; `walked` is the path of `place`.
+fn step<'a>(place: &'a mut Node, key: &SetKey<'_>, walked: &[String]) -> Result<&'a mut Node, ScenarioError> {
+    let SetKey { name, origin } = key;
+    let stand_in = Node::empty_table(origin);
+    *place = node::expand_string(std::mem::replace(place, stand_in), walked);
+    let described = place.describe();
+    match &mut place.value {
+        Value::Table(table) => {
+            let fresh = || Node { key: Some(origin.clone()), ..Node::empty_table(origin) };
+            Ok(table.entry((*name).to_string()).or_insert_with(fresh))
+        }
+        Value::Array(items) => {
+            let count = items.len();
+            let item = name.parse().ok().and_then(|index: usize| items.get_mut(index));
+            item.ok_or_else(|| {
+                let message = format!("`{}` is an array, and this is none of its items", walked.join("."));
+                bad_set(origin, message).allowed(match count {
+                    0 => "nothing, since it is empty".to_string(),
+                    1 => "the index 0".to_string(),
+                    _ => format!("an index from 0 to {}", count - 1),
+                })
+            })
+        }
+        _ => Err(bad_set(origin, format!("`{}` is {described}, which has no keys", walked.join(".")))),
+    }
 }
 
 /// The value behind byte `offset`: TOML if it is TOML, else the text itself, because shells take quotes away.
@@ -239,6 +297,22 @@ fn preset(table: &mut Table, key: &str, kind: Kind, parents: &[&str]) -> Result<
         table.entry("label".to_string()).or_insert(label);
     }
     Ok(())
+}
+
+/// Names `extends` in errors about the tables that may have it, where it is resolved and gone.
+pub fn offer_extends(error: ScenarioError) -> ScenarioError {
+    match (error.mistake(), error.keys()) {
+        (Mistake::UnknownKey, [place @ .., _]) if place.is_empty() || node::is_preset_place(place) => {
+            error.also_known("extends")
+        }
+        (Mistake::WrongType, place) if node::is_preset_place(place) => {
+            error.allowed("the name of a preset, the path of a file, or a table")
+        }
+        (Mistake::MissingType, place) if node::is_preset_place(place) => {
+            error.note("or `extends`, which names a preset or a file to take it from")
+        }
+        _ => error,
+    }
 }
 
 /// What results call a transport that extends something: the preset's name, or the file's without its ending.

@@ -8,15 +8,16 @@ use cellwind_transport::tcp::settings::TcpSettings;
 
 use crate::directions::Direction;
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::model::{Access, Bulk, Flow, Protocol, Scenario};
+use crate::model::{Access, Bulk, Flow, Protocol, SECTIONS, Scenario};
 use crate::node::Node;
 
 mod tcp;
 
 /// The longest name of a link, access, terminal or flow.
 const LONGEST_NAME: usize = 64;
-/// The most flows: their numbers have 16 bits.
-const MOST_FLOWS: usize = 65_535;
+/// The most links, accesses, terminals and flows together: each takes up to four of the machines of a World, whose
+/// numbers have 16 bits.
+const MOST_PARTS: usize = 16_384;
 /// The longest TTI; what it carries at the largest rate fits 64 bits.
 const LONGEST_TTI: Span = Span::from_secs(3_600);
 /// The most blocks that one TTI may carry, which bounds the work of one event.
@@ -79,7 +80,7 @@ impl Checker<'_> {
     }
 
     fn names(&self) -> Result<(), ScenarioError> {
-        for section in ["link", "access", "terminal", "flow"] {
+        for section in SECTIONS {
             for (name, node) in self.tree.get(section).and_then(Node::as_table).into_iter().flatten() {
                 let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
                 if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(good) {
@@ -107,9 +108,12 @@ impl Checker<'_> {
                 .allowed("at least one table such as [flow.download] with `transport` and `bulk`");
             return Err(self.place(&["flow"], error));
         }
-        if scenario.flow.len() > MOST_FLOWS {
-            let error = out_of_range(format!("{} flows", scenario.flow.len()), &format!("at most {MOST_FLOWS} flows"));
-            return Err(self.place(&["flow"], error));
+        let parts = scenario.link.len() + scenario.access.len() + scenario.terminal.len() + scenario.flow.len();
+        if parts > MOST_PARTS {
+            let error = ScenarioError::new(Mistake::OutOfRange, "the scenario is too large")
+                .found(format!("{parts} links, accesses, terminals and flows together"))
+                .allowed(format!("at most {MOST_PARTS}"));
+            return Err(self.place(&[], error));
         }
         if scenario.link.is_empty() && scenario.access.is_empty() {
             let message = "there is nothing between the servers and the terminals";

@@ -23,13 +23,14 @@ fn join_directions(table: &mut Table) {
     let (Some(Value::Table(mut down)), Some(Value::Table(mut up))) = (table.remove("down"), table.remove("up")) else {
         return;
     };
-    let common: Vec<String> =
-        down.iter().filter(|(key, value)| up.get(*key) == Some(value)).map(|(key, _)| key.clone()).collect();
-    for key in common {
-        if let (Some(value), Some(_)) = (down.remove(&key), up.remove(&key)) {
-            table.insert(key, value);
+    down.retain(|key, value| {
+        let is_common = up.get(key) == Some(value);
+        if is_common {
+            up.remove(key);
+            table.insert(key.to_string(), value.clone());
         }
-    }
+        !is_common
+    });
     for (key, part) in [("down", down), ("up", up)] {
         if !part.is_empty() {
             table.insert(key.to_string(), Value::Table(part));

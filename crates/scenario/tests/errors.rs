@@ -56,8 +56,15 @@ fn every_report_reads_as_kept() {
 #[test]
 fn every_kind_of_mistake_has_a_report() {
     let shown: BTreeSet<&str> = mistakes().iter().map(|(_, error)| error.mistake().code()).collect();
-    // These four have no text of their own to keep; `files_that_cannot_be_read` shows them.
-    let elsewhere = [Mistake::FileNotFound, Mistake::Directory, Mistake::Unreadable, Mistake::FileTooLarge];
+    // These have no text of their own to keep; `files_that_cannot_be_read` and `a_long_chain_of_files_is_refused`
+    // show them.
+    let elsewhere = [
+        Mistake::FileNotFound,
+        Mistake::Directory,
+        Mistake::Unreadable,
+        Mistake::FileTooLarge,
+        Mistake::ExtendsTooLong,
+    ];
     for mistake in Mistake::ALL.iter().filter(|mistake| !elsewhere.contains(mistake)) {
         assert!(shown.contains(mistake.code()), "no file shows `{}`", mistake.code());
         assert!(mistake.meaning().ends_with('.'));
@@ -77,6 +84,25 @@ fn files_that_cannot_be_read() {
     let error = report(large.to_str().unwrap());
     fs::remove_file(&large).unwrap();
     assert_eq!(error.mistake(), Mistake::FileTooLarge);
+}
+
+/// Each file of the chain is a step of recursion, so the length is bounded before it can exhaust the stack.
+#[test]
+fn a_long_chain_of_files_is_refused() {
+    let folder = std::env::temp_dir().join(format!("cellwind-chain-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    for number in 0..1000 {
+        let text = format!("extends = './{}.toml'\nseed = 1\n", number + 1);
+        fs::write(folder.join(format!("{number}.toml")), text).unwrap();
+    }
+    fs::write(folder.join("1000.toml"), "extends = 'umts-384'\n").unwrap();
+    let load = |number: u32| load(folder.join(format!("{number}.toml")).to_str().unwrap(), &[]).map(|_| ());
+    let (long, short) = (load(0), load(950));
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(short, Ok(()));
+    let error = long.unwrap_err();
+    assert_eq!(error.mistake(), Mistake::ExtendsTooLong);
+    assert!(error.to_string().contains("99.toml:1:11: error: extends: "), "{error}");
 }
 
 #[test]

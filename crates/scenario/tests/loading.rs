@@ -140,6 +140,33 @@ fn a_choice_is_a_string_or_a_table_with_its_type() {
 }
 
 #[test]
+fn what_is_new_can_be_set_in_one_value() {
+    let flow = "{ transport = 'sack', bulk = '1 MB', terminal = 'ben' }";
+    let loaded = with("two-phones", &[("flow.third", flow), ("link.backbone", "{ delay = '5 ms' }")]);
+    assert_eq!(loaded.scenario.flow["third"].transport.name(), "sack");
+    assert_eq!(loaded.scenario.link.keys().collect::<Vec<_>>(), ["internet", "backbone"]);
+    // An access may also begin with the preset it extends, and then be refined.
+    let access = [("access.slow.extends", "umts-64"), ("access.slow.bler", "0.2"), ("terminal.ben.access", "slow")];
+    assert!(with("two-phones", &access).scenario.access.contains_key("slow"));
+    // Without any terminal table there is one named `ue`.
+    assert!(with("umts-384", &[("terminal.ue.access", "umts")]).scenario.terminal.contains_key("ue"));
+}
+
+#[test]
+fn a_scenario_beyond_the_size_of_a_world_is_refused() {
+    let flow = |number: u32| format!("[flow.f{number}]\nbulk = '1 kB'\ntransport = 'reno'\n");
+    let flows = |count: u32| (0..count).map(flow).collect::<String>() + "[link.line]\n[terminal.ue]\n";
+    assert!(parse(&flows(16_382), "large", &[]).is_ok());
+    assert_eq!(mistake(parse(&flows(16_383), "larger", &[])).mistake(), Mistake::OutOfRange);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    let loaded = parse("\u{feff}# Mine\r\nextends = 'umts-384'\r\n", "windows", &[]).unwrap();
+    assert_eq!(loaded.summary, "Mine");
+}
+
+#[test]
 fn shells_take_the_quotes_and_the_value_stays_a_string() {
     let quoted = with("umts-384", &[("access.umts.delay", "\"80 ms\""), ("title", "'x = 1'")]);
     let bare = with("umts-384", &[("access.umts.delay", "80 ms"), ("title", "x = 1")]);

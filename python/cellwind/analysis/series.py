@@ -69,6 +69,15 @@ class FactTable:
         """Time of the last fact, in seconds; 0 without facts."""
         return float(self._time_ns[-1]) * 1e-9 if len(self) else 0.0
 
+    def flow_end_s(self, flow: str) -> float:
+        """Until when a flow was there, in seconds: its last fact once it is complete, else the end of the run."""
+        import numpy as np
+
+        if not len(self.select("flow_completed", flow=flow)):
+            return self.end_s
+        rows = np.flatnonzero(self._flow == self._code(self._flows, flow))
+        return float(self._time_ns[rows[-1]]) * 1e-9
+
     @property
     def flows(self) -> list[str]:
         """Names of the flows that have facts, in their own order."""

@@ -124,7 +124,7 @@ class FlowSummary:
     """One flow of one scenario over all its replications.
 
     ``estimates`` is keyed by column of the flow table (see ``METRICS``). A replication whose flow did not complete has
-    no duration or goodput, and is missing from their ``n``: compare ``completed`` with ``replications``.
+    no duration, and is missing from its ``n``: compare ``completed`` with ``replications``.
     ``duration_percentiles_s`` holds the 5th, 50th and 95th percentile.
     """
 

@@ -120,7 +120,8 @@ class Results:
     def facts(self, scenario: str | None = None, replication: int = 0) -> pa.Table:
         """What the machines observed in one replication, in the order of time; ``scenario`` None is the first.
 
-        Raises KeyError when there is no such scenario, or its facts were not asked for (``facts=True``, ``--facts``).
+        Raises KeyError when there is no such scenario or replication, or its facts were not asked for (``facts=True``,
+        ``--facts``).
         """
         import pyarrow as pa
 
@@ -128,6 +129,8 @@ class Results:
         if name not in {known.name for known in self._scenarios}:
             raise KeyError(f"no scenario named {name!r}; there are {', '.join(s.name for s in self._scenarios)}")
         kept = self._facts.get((str(name), replication))
+        if kept is None and not any((r.scenario, r.replication) == (name, replication) for r in self._records):
+            raise KeyError(f"no replication {replication} of {name} is complete")
         if kept is None:
             raise KeyError(f"no facts of {name}, replication {replication}: run it with facts=True or --facts")
         if isinstance(kept, pa.Table):

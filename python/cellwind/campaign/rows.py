@@ -84,12 +84,16 @@ _TRAFFIC = (
 FLOW_COLUMNS = (
     *_KEYS,
     Column("flow", "string", "name of the flow"),
-    Column("transport", "string", "its transport: the preset, or the type"),
+    Column("transport", "string", "its transport: the label, or else the preset, or the type"),
     Column("completed", "bool", "all bytes were delivered in order before the run ended"),
     Column("bytes", "int64", "payload bytes delivered in order"),
     Column("start_s", "float64", "when the flow started"),
     Column("duration_s", "float64", "from the start until the last byte was delivered; null if not completed"),
-    Column("goodput_bps", "float64", "8 × bytes / duration; null without a duration"),
+    Column(
+        "goodput_bps",
+        "float64",
+        "8 × bytes / duration; if not completed, over the time from its start to the end of the run",
+    ),
     Column("segments_sent", "int64", "data segments sent, retransmissions included"),
     Column("segments_retransmitted", "int64", "data segments sent again"),
     Column("timeouts", "int64", "retransmission timeouts"),

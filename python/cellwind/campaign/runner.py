@@ -97,6 +97,8 @@ def run(
     if pcap and out is None:
         raise ValueError("pcap=True writes files: say where with out=")
     chosen = [scenarios] if isinstance(scenarios, Scenario) else list(scenarios)
+    if not all(isinstance(scenario, Scenario) for scenario in chosen):
+        raise TypeError("run takes a Scenario or several; Scenario.load reads one from a file or a ready-made name")
     if seed is not None:
         chosen = [scenario.with_values({"seed": seed}) for scenario in chosen]
     infos = plan(chosen, replications)

@@ -28,7 +28,7 @@ def execute(args: argparse.Namespace) -> int:
     for file in args.files:
         scenarios, errors = load_all([file], args.sets)
         for scenario in scenarios:
-            flows = ", ".join(f"{flow} ({scenario.transports.get(flow, '')})" for flow in scenario.flows)
+            flows = ", ".join(f"{flow} ({transport})" for flow, transport in scenario.transports.items())
             say(f"{file}: ok — {flows}")
         for error in errors:
             complain(error)

@@ -87,7 +87,8 @@ def rendered(*renderables: RenderableType) -> str:
     for renderable in renderables:
         console.print(renderable)
     text: Any = console.file
-    return str(text.getvalue()).rstrip("\n")
+    # Tables are padded to their full width, which a file has no use for.
+    return "\n".join(line.rstrip() for line in str(text.getvalue()).rstrip("\n").splitlines())
 
 
 @contextlib.contextmanager

@@ -21,6 +21,50 @@ _PATTERNS = (
     ("|ms|", 'a time such as `"20 ms"`'),
     ("%", 'a share such as `"10 %"`'),
 )
+# What the tables of keys cannot show: how they go together, and which of them nothing works without.
+_START = """\
+A flow needs `bulk` and `transport`; one that never ends also needs `stop_at`. Between the servers and the terminals
+stands at least one link or access. An access that is written out needs `type` and `rate`, a transport `type`; a preset
+has them. `cellwind list` names the presets. Every other key may be left out. A name has up to 64 letters A-Z and a-z,
+digits, `_` and `-`.
+
+```toml scenario
+stop_at = "2 min"
+
+[link.internet]
+delay = "20 ms"
+rate = "10 Mbit/s"
+queue = "100 packets"
+
+[link.internet.down]                # for this direction only
+faults = [{ drop_segment = 20, transmission = 1 }, { delay_segment = 40, by = "2 s" }]
+
+[access]
+fast = "umts-384"                   # a preset as it is
+
+[access.slow]
+extends = "umts-64"                 # a preset with another value
+bler = "5 %"
+
+[terminal.anna]
+access = "fast"
+
+[terminal.ben]
+access = "slow"
+
+[flow.page]
+terminal = "anna"
+bulk = "1 MB"
+transport = "sack"
+
+[flow.backup]
+terminal = "ben"
+direction = "up"
+start = "3 s"
+bulk = "unlimited"
+transport = { extends = "newreno", label = "NewReno, small window", receive_window = "10 segments" }
+```
+"""
 # Beyond this a bound is that of the integer type, not of the quantity.
 _COUNTABLE = 2**53
 
@@ -62,7 +106,7 @@ class _ScenarioPage:
 
     def text(self) -> str:
         lines = ["# Scenario file", "", *_paragraphs(self._root), "This page is made by `cellwind schema --markdown`."]
-        lines += ["", "## Top level", "", *self._keys(self._root)]
+        lines += ["", _START, "## Top level", "", *self._keys(self._root)]
         while self._queue:
             name = self._queue.pop(0)
             definition = self._definitions[name]

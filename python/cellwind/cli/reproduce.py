@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 
 from .arguments import Subparsers, add_jobs, command, replications
-from .console import DONE, FAILED, INTERRUPTED, USAGE, complain, progress_bar, rendered, say
+from .console import DONE, FAILED, INTERRUPTED, USAGE, complain, progress_bar, rendered, say, width
 
 
 def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
@@ -42,7 +43,10 @@ def execute(args: argparse.Namespace) -> int:
         selector = _selector(args.selector)
         # The directory is tried before hours of simulation, not after.
         args.out.mkdir(parents=True, exist_ok=True)
-    except (UnknownExperimentError, OSError) as error:
+    except UnknownExperimentError as error:
+        complain(f"cellwind: {error}\n{_known()}")
+        return USAGE
+    except OSError as error:
         complain(f"cellwind: {_reason(error)}")
         return USAGE
     try:
@@ -59,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         say(reproduction.to_json())
     else:
-        say(rendered(reproduction.table()))
+        say(rendered(reproduction.table(width())))
         say(f"Page: {page}")
     return DONE
 
@@ -75,8 +79,19 @@ def _selector(text: str | None) -> str | None:
     known = experiment_ids(paper) if slash and paper in papers() else experiment_ids()
     found = next((name for name in (text, experiment, f"{paper}-{experiment}") if name in known), None)
     if found is None:
-        raise UnknownExperimentError(text.replace("/", "-"), [*papers(), *experiment_ids()])
+        raise UnknownExperimentError(text, [*papers(), *experiment_ids()])
     return found
+
+
+def _known() -> str:
+    """Every paper with its experiments, as they may be asked for."""
+    from cellwind.reproduce import experiment_ids, papers
+
+    known = [(paper, [name.removeprefix(f"{paper}-") for name in experiment_ids(paper)]) for paper in papers()]
+    lines = [f"{paper}, or {paper}/ and one of: {', '.join(names)}" for paper, names in known]
+    return "\n".join(
+        textwrap.fill(f"There is {line}", width(), subsequent_indent="  ", break_on_hyphens=False) for line in lines
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -181,8 +181,7 @@ def tables(results: Results) -> str:
     """A table per flow: mean, half-width of the 95 % interval, and how many replications they are over."""
     from cellwind.analysis.statistics import summary
 
-    text = rendered(*(_table(flow) for flow in summary(results)))
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    return rendered(*(_table(flow) for flow in summary(results)))
 
 
 def _table(flow: FlowSummary) -> Table:

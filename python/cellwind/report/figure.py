@@ -52,20 +52,21 @@ class Series:
 
     A ``step`` holds each value until the next x. A ``band`` fills from ``y`` up to ``upper``. A NaN breaks a line.
     With ``every``, no point is ever left out when the figure is thinned; without ``shown``, an interactive reader has
-    to ask for the series in the legend and a static figure omits it.
+    to ask for the series in the legend and a static figure omits it. ``dashed`` is for lines and steps.
     """
 
     name: str
     kind: Kind
-    x: Floats
-    y: Floats
-    upper: Floats | None = None
+    x: Floats = field(repr=False)
+    y: Floats = field(repr=False)
+    upper: Floats | None = field(default=None, repr=False)
     color: Color = "blue"
     mark: Mark = "dot"
     size: float = 4.0
     width: float = 1.5
     every: bool = False
     shown: bool = True
+    dashed: bool = False
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or (self.upper is not None and len(self.upper) != len(self.y)):

@@ -89,11 +89,12 @@ class _Observed:
 def _page(scenarios: Sequence[ScenarioInfo], body: str, ending: str) -> str:
     from .interactive import CONTENT_POLICY, styles
 
-    titles = list(dict.fromkeys(scenario.title or scenario.name for scenario in scenarios))
-    title = _text(titles[0] if titles else "No scenario")
+    titles = _titles(scenarios)
     count = len(scenarios)
+    together = f"{count} scenarios side by side"
+    title = _text(together if len(titles) > 1 else titles[0] if titles else "No scenario")
     css = (files(__package__) / "assets" / "report.css").read_text(encoding="utf-8")
-    lead = f"<p>{count} scenarios side by side.</p>" if count > 1 else ""
+    lead = f"<p>{together}.</p>" if count > 1 and len(titles) == 1 else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -108,6 +109,11 @@ def _page(scenarios: Sequence[ScenarioInfo], body: str, ending: str) -> str:
     )
 
 
+def _titles(scenarios: Sequence[ScenarioInfo]) -> list[str]:
+    """What the scenarios are called in headings, each once: variants share their title."""
+    return list(dict.fromkeys(scenario.title or scenario.name for scenario in scenarios))
+
+
 def _section(title: str, content: str) -> str:
     return f"<section><h2>{_text(title)}</h2>{content}</section>"
 
@@ -115,21 +121,25 @@ def _section(title: str, content: str) -> str:
 def _scenarios(scenarios: Sequence[ScenarioInfo]) -> str:
     parts = []
     seen: set[tuple[str, str]] = set()
+    several_titles = len(_titles(scenarios)) > 1
     for scenario in scenarios:
         about = (scenario.title, scenario.description)
         # Variants share title and description: saying them once leaves room for what differs.
         description = "" if about in seen or not scenario.description else scenario.description.strip()
+        # With one title for all, the page is called by it.
+        title = f"<p>{_text(scenario.title)}</p>" if several_titles and scenario.title and about not in seen else ""
         seen.add(about)
+        runs = f"{scenario.replications} replication{'s' if scenario.replications != 1 else ''}"
         heading = f"<h3>{_breakable(scenario.name)}</h3>" if len(scenarios) > 1 else ""
         if heading:
-            facts = f'<p class="note">Seed {scenario.seed}, {scenario.replications} replications.</p>'
+            facts = f'<p class="note">Seed {scenario.seed}, {runs}.</p>'
         else:
             facts = (
                 f"<dl><dt>Scenario</dt><dd><code>{_text(scenario.name)}</code></dd><dt>Seed</dt><dd>{scenario.seed}</dd>"
                 f"<dt>Replications</dt><dd>{scenario.replications}</dd></dl>"
             )
         parts.append(
-            f"<article>{heading}"
+            f"<article>{heading}{title}"
             + "".join(f"<p>{_text(paragraph)}</p>" for paragraph in re.split(r"\n\s*\n", description) if paragraph)
             + f"{facts}<details><summary>The scenario as it was run</summary>"
             f"<pre>{_text(scenario.to_toml())}</pre></details></article>"
@@ -168,7 +178,13 @@ def _flow_table(results: ResultsSource, summaries: Sequence[FlowSummary]) -> str
         done = f"{item.completed} of {item.replications}"
         cells = [
             f'<td class="number">{done if complete else f"""<span class="warning">{done}</span>"""}</td>',
-            *(_estimate_cell(item[metric.column], metric, item.completed) for metric in _SHOWN),
+            *(
+                # How many durations there are stands under "Completed".
+                _estimate_cell(
+                    item[metric.column], metric, item.completed if metric.column == "duration_s" else item.replications
+                )
+                for metric in _SHOWN
+            ),
         ]
         rows.append(
             _row_heads(several, item.scenario, _text(item.flow)) + f"<td>{_text(item.transport)}</td>{''.join(cells)}"
@@ -177,7 +193,7 @@ def _flow_table(results: ResultsSource, summaries: Sequence[FlowSummary]) -> str
     if any(item.replications == 1 for item in summaries):
         note += " A single replication has no interval."
     if unfinished:
-        note += " Duration and goodput are over completed flows only, which flatters a scenario that leaves some out."
+        note += " The duration is over completed flows only, which flatters a scenario that leaves some out."
     return _table("Means per scenario and flow", heads, numbers, rows) + f'<p class="note">{note}</p>'
 
 

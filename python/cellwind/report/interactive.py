@@ -150,6 +150,7 @@ def _series(series: Series) -> dict[str, Any]:
         "width": series.width,
         "every": series.every,
         "shown": series.shown,
+        "dashed": series.dashed,
         "x": pack(series.x),
         "y": pack(series.y),
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 _TIME = Axis("Time", "s")
-# Queues and bearers take these colours in turn.
+# Queues and bearers take these colours in turn, every other round dashed.
 _TURN: tuple[Color, ...] = ("blue", "amber", "green", "purple", "red", "grey")
 
 
@@ -35,7 +35,7 @@ class Plots:
 
     Every method takes ``flow``, which may be left out where there is only one, ``scenario``, which is the first when it
     is None, and ``replication``. It answers a ``Figure``. Raises FactsMissingError when the facts of that replication
-    were not recorded, and ValueError when the scenario or flow is not there or the flow has to be named.
+    were not recorded, and ValueError when the scenario, replication or flow is not there or the flow has to be named.
     """
 
     def __init__(self, results: ResultsSource) -> None:
@@ -99,6 +99,9 @@ class Plots:
 
     def _facts(self, scenario: str, replication: int) -> FactTable:
         if not self._results.has_facts(scenario, replication):
+            count = next(item.replications for item in self._results.scenarios if item.name == scenario)
+            if not 0 <= replication < count:
+                raise ValueError(f"no replication {replication} of scenario {scenario!r}; there are {count}, from 0")
             raise FactsMissingError(
                 f"no facts were recorded in replication {replication} of scenario {scenario!r}: "
                 "run it with facts=True (on the command line: --facts)"
@@ -147,9 +150,10 @@ def window(facts: FactTable, flow: str) -> Figure:
     # The threshold begins "arbitrarily high" (RFC 5681): drawn to scale, it would flatten everything else.
     threshold = np.where(seen.ssthresh.value > 2 * highest, np.nan, seen.ssthresh.value)
     hidden = bool(np.isnan(threshold).any())
+    until_s = facts.flow_end_s(flow)
 
     def line(name: str, points: Points, color: Color, width: float = 1.5, shown: bool = True) -> Series:
-        held = _held(points, facts.end_s)
+        held = _held(points, until_s)
         return Series(name, "step", held.time_s, held.value * scale, None, color, width=width, shown=shown)
 
     return Figure(
@@ -187,9 +191,10 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Figur
 def rtt(facts: FactTable, flow: str) -> Figure:
     """Round-trip times and the timeout of a flow's sender."""
     seen = measured.rtt(facts, flow)
+    until_s = facts.flow_end_s(flow)
 
     def line(name: str, points: Points, color: Color) -> Series:
-        held = _held(points, facts.end_s)
+        held = _held(points, until_s)
         return Series(name, "step", held.time_s, held.value, color=color)
 
     return Figure(
@@ -210,8 +215,8 @@ def queues(facts: FactTable) -> Figure:
     """Packets waiting at every link and bearer."""
     lines = []
     for place, queue in enumerate(measured.queues(facts)):
-        color = _TURN[place % len(_TURN)]
-        lines.append(Series(queue.machine, "step", *_columns(queue.packets), color=color, width=1.2))
+        color, dashed = _turn(place)
+        lines.append(Series(queue.machine, "step", *_columns(queue.packets), color=color, width=1.2, dashed=dashed))
     return Figure(
         title="Queues",
         x=_TIME,
@@ -226,8 +231,8 @@ def block_errors(facts: FactTable) -> Figure:
     lines = []
     said = []
     for place, bearer in enumerate(measured.block_errors(facts)):
-        color = _TURN[place % len(_TURN)]
-        lines.append(Series(bearer.machine, "line", bearer.time_s, bearer.fraction * 100, color=color))
+        color, dashed = _turn(place)
+        lines.append(Series(bearer.machine, "line", bearer.time_s, bearer.fraction * 100, color=color, dashed=dashed))
         share = 100 * bearer.in_error / bearer.sent
         said.append(
             f"{bearer.machine}: {bearer.in_error:,} of {bearer.sent:,} blocks in error ({share:.2f} %), "
@@ -281,6 +286,12 @@ def durations(results: ResultsSource) -> Figure:
     )
 
 
+def _turn(place: int) -> tuple[Color, bool]:
+    """Colour of the line at this place, and whether it is dashed."""
+    turn, color = divmod(place, len(_TURN))
+    return _TURN[color], turn % 2 == 1
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names)) or "none"
 
@@ -291,7 +302,7 @@ def _drawn(*series: Series) -> tuple[Series, ...]:
 
 
 def _held(points: Points, until_s: float) -> Points:
-    """The last value of a step line drawn out to the end of the run."""
+    """The last value of a step line drawn out to ``until_s``."""
     import numpy as np
 
     if not len(points) or points.time_s[-1] >= until_s:

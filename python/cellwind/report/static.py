@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from .figure import COLORS, Axis, Figure, Series
@@ -51,7 +52,8 @@ def render(figure: Figure, kind: Literal["png", "svg"] = "png") -> bytes:
         _dress(axes, figure)
         handles, labels = axes.get_legend_handles_labels()
         if len(handles) > 1:
-            canvas.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+            columns = _legend_columns(labels)
+            canvas.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
         target = io.BytesIO()
         # Without a date, and with a fixed salt for the identifiers, the file depends on the figure alone.
         metadata = {"Date": None} if kind == "svg" else None
@@ -64,15 +66,25 @@ def _draw(axes: Axes, series: Series, order: int) -> None:
     # Later series lie on top, whatever their kind.
     level = 2.0 + 0.01 * order
     width, size = series.width * _POINTS_PER_PIXEL, series.size * _POINTS_PER_PIXEL
+    style = "--" if series.dashed else "-"
     match series.kind:
         case "line":
-            axes.plot(series.x, series.y, color=color, linewidth=width, label=_plain(series.name), zorder=level)
+            axes.plot(
+                series.x,
+                series.y,
+                color=color,
+                linestyle=style,
+                linewidth=width,
+                label=_plain(series.name),
+                zorder=level,
+            )
         case "step":
             axes.step(
                 series.x,
                 series.y,
                 where="post",
                 color=color,
+                linestyle=style,
                 linewidth=width,
                 label=_plain(series.name),
                 zorder=level,
@@ -132,6 +144,11 @@ def _name_ticks(axes: Axes, axis: Axis, horizontal: bool) -> None:
     else:
         axes.set_yticks(places, names)
         axes.set_ylim(limits)
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    """As many columns as fit under the figure: a mark with its gaps takes some 0.55 inches, a letter 0.07."""
+    return max(1, min(6, int(_WIDTH_INCHES / (0.55 + 0.07 * max(map(len, labels))))))
 
 
 def _wrapped(name: str, longest: int = 34) -> str:

@@ -183,11 +183,11 @@ class Reproduction:
         """The dictionary of ``to_dict`` as JSON text, which knows no NaN: what is none is null."""
         return json.dumps(_finite(self.to_dict()), ensure_ascii=False, indent=2)
 
-    def table(self) -> RenderableType:
-        """All numbers and verdicts as a table for a terminal of 80 columns or more."""
+    def table(self, columns: int = 80) -> RenderableType:
+        """All numbers and verdicts as a table for a terminal that wide."""
         from .tables import table
 
-        return table(self)
+        return table(self, columns)
 
     def write_page(self, path: str | os.PathLike[str]) -> Path:
         """Writes one HTML file that needs nothing else: numbers, claims, choices, figures. Returns its path."""

@@ -1,4 +1,4 @@
-"""A reproduction as a table for a terminal of 80 columns or more."""
+"""A reproduction as a table for a terminal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _STYLES = {True: "green", False: "red", None: "yellow"}
 
 
-def table(reproduction: Reproduction) -> RenderableType:
+def table(reproduction: Reproduction, columns: int = 80) -> RenderableType:
     """Every experiment with its numbers and claims, and a line that counts them."""
     from rich.console import Group
     from rich.text import Text
 
     parts: list[RenderableType] = []
     for experiment in reproduction.experiments:
-        parts += [_heading(experiment), *_numbers(experiment), *_claims(experiment), Text()]
+        parts += [_heading(experiment), *_numbers(experiment, columns), *_claims(experiment), Text()]
     parts.append(Text(summary(reproduction)))
     return Group(*parts)
 
@@ -49,12 +49,12 @@ def _heading(experiment: ExperimentResult) -> RenderableType:
     return heading
 
 
-def _numbers(experiment: ExperimentResult) -> list[RenderableType]:
+def _numbers(experiment: ExperimentResult, columns: int) -> list[RenderableType]:
     if not experiment.rows:
         return []
     metrics = list(dict.fromkeys(row.metric for row in experiment.rows))
     # One metric is named once, above its column; several are told apart in every line.
-    grid = _grid(metric_text(metrics[0]) if len(metrics) == 1 else "")
+    grid = _grid(metric_text(metrics[0]) if len(metrics) == 1 else "", columns)
     for row in experiment.rows:
         what = factors_text(row.factors)
         grid.add_row(
@@ -67,15 +67,16 @@ def _numbers(experiment: ExperimentResult) -> list[RenderableType]:
     return [grid]
 
 
-def _grid(metric: str) -> Table:
+def _grid(metric: str, columns: int) -> Table:
     from rich import box
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    grid.add_column(metric, width=36, overflow="fold")
-    grid.add_column("published", justify="right", width=10)
+    # A narrow terminal takes from the words first; numbers are folded at the very least, never cut.
+    grid.add_column(metric, width=max(12, min(36, columns - 44)), overflow="fold")
+    grid.add_column("published", justify="right", width=10, overflow="fold")
     grid.add_column("ours", justify="right", width=17, overflow="fold")
-    grid.add_column("diff.", justify="right", width=9)
+    grid.add_column("diff.", justify="right", width=9, overflow="fold")
     return grid
 
 

@@ -90,6 +90,15 @@ fn small_blocks_share_a_tti() {
 }
 
 #[test]
+fn a_packet_without_size_arrives_too() {
+    let empty = Packet { header: 0, ..packet(0, 40) };
+    for delivery in [Delivery::OutOfSequence, Delivery::InSequence] {
+        let mut bearer = bearer(&BlockArqSettings { delivery, ..settings() });
+        assert_eq!(run(&mut bearer, &[(0, empty), (50, empty)]).0, [(20, 0), (70, 0)]);
+    }
+}
+
+#[test]
 fn a_tti_starts_on_demand_or_on_the_grid() {
     let at = |tti_start| run(&mut bearer(&BlockArqSettings { tti_start, ..settings() }), &[(7, packet(0, 600))]).0;
     assert_eq!(at(TtiStart::OnDemand), [(27, 0)]);
@@ -115,6 +124,19 @@ fn an_erroneous_block_returns_to_the_head_after_the_feedback_delay() {
             assert_eq!((ends[tti + 4].0, ends[tti + 4].1), (block, transmissions + 1));
         }
     }
+}
+
+#[test]
+fn a_packet_does_not_wait_for_a_block_that_comes_back_later() {
+    // The first packet's block is in error in the TTI that ends at 20 and comes back at 80; the packet that
+    // arrives at 30 finds an idle link.
+    let seed = (0..100).find(|&seed| {
+        let mut errors = IndependentErrors::new(bler(0.3).bler, Stream::new(seed, 0, "errors"));
+        [errors.strikes(), errors.strikes(), errors.strikes()] == [true, false, false]
+    });
+    let mut bearer = BlockArq::new(&bler(0.3), Stream::new(seed.unwrap(), 0, "errors")).unwrap();
+    let (left, _) = run(&mut bearer, &[(0, packet(0, 600)), (30, packet(1, 600))]);
+    assert_eq!(left, [(50, 1), (100, 0)]);
 }
 
 #[test]

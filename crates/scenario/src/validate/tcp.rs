@@ -91,13 +91,14 @@ fn timers(tcp: &TcpSettings) -> Result<(), Found> {
     if let Some((keys, span)) = positive.into_iter().find(|(_, span)| *span == zero) {
         return Err((keys, out_of_range(span, "a time above 0 s")));
     }
-    let bounded: [(&'static [Keys], Span); 2] = [
-        (&[&["rto", "minimum"], &["rto", "maximum"]], rto.minimum),
-        (&[&["rto", "initial"], &["rto", "maximum"]], rto.initial),
+    let bounded: [(&'static [Keys], &str, Span); 2] = [
+        (&[&["rto", "minimum"], &["rto", "maximum"]], "minimum", rto.minimum),
+        (&[&["rto", "initial"], &["rto", "maximum"]], "initial", rto.initial),
     ];
-    if let Some((keys, span)) = bounded.into_iter().find(|(_, span)| *span > rto.maximum) {
-        let error = ScenarioError::new(Mistake::Conflict, "the upper bound of the timer is below its other values")
-            .found(format!("{span}, while `rto.maximum` is {}", rto.maximum));
+    if let Some((keys, name, span)) = bounded.into_iter().find(|(.., span)| *span > rto.maximum) {
+        let message = format!("`rto.{name}` must not be above `rto.maximum`");
+        let error = ScenarioError::new(Mistake::Conflict, message)
+            .found(format!("`rto.{name}` is {span} and `rto.maximum` is {}", rto.maximum));
         return Err((keys, error));
     }
     Ok(())

@@ -84,7 +84,7 @@ impl Board {
         marked
     }
 
-    /// Forgets all SACK information, as a timeout demands (RFC 2018 §8: the receiver may have reneged).
+    /// Forgets all SACK information.
     pub fn forget_sacked(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.sacked = false);
         self.sacked_bytes = 0;
@@ -136,8 +136,12 @@ impl Board {
         }
     }
 
-    /// Checks that segments follow each other from `una` to `max` without gap.
+    /// Checks that segments follow each other from `una` to `max` without gap, and the count of SACKed bytes.
     pub fn check(&self, una: u64, max: u64) -> Result<(), String> {
+        let sacked: u64 = self.segments.iter().filter(|segment| segment.sacked).map(|s| s.end - s.start).sum();
+        if sacked != self.sacked_bytes {
+            return Err(format!("{sacked} bytes are SACKed, but {} are counted", self.sacked_bytes));
+        }
         let mut next = una;
         for segment in &self.segments {
             if segment.start != next || segment.end <= segment.start {

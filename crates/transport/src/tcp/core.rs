@@ -77,6 +77,10 @@ pub(crate) struct Core {
 impl Core {
     pub fn new(settings: &TcpSettings, flow: FlowId) -> Self {
         let mss = options::payload(settings);
+        let mut rto = settings.rto.clone();
+        if settings.timestamps {
+            rto.granularity = rto.granularity.max(settings.timestamp_clock); // no sample is finer (RFC 6298 §2: G)
+        }
         let ssthresh = settings.initial_ssthresh.map_or(u64::MAX, |window| window.bytes(mss));
         Core {
             flow,
@@ -100,7 +104,7 @@ impl Core {
             congestion: Congestion::new(&settings.congestion),
             duplicate_acks: 0,
             limited_bytes: 0,
-            rto: Rto::new(&settings.rto),
+            rto: Rto::new(&rto),
             timer: None,
             timed: None,
             counters: Counters::default(),
@@ -155,8 +159,9 @@ impl Core {
 
     /// Sends one new segment beyond the window on an early duplicate ACK (RFC 3042 §2).
     pub fn limited_transmit(&mut self, now: Time, out: &mut Outbox) {
-        let within = self.flight() < self.windows.cwnd + 2 * self.mss;
-        if self.limited_transmit && self.snd_nxt == self.snd_max && within && self.can_send_new() {
+        let most = self.snd_wnd.min(self.windows.cwnd + 2 * self.mss);
+        let within = || self.next_new().is_some_and(|end| end <= self.snd_una + most);
+        if self.limited_transmit && self.snd_nxt == self.snd_max && within() {
             let before = self.snd_max;
             self.send_new(now, out);
             self.limited_bytes += self.snd_max - before;
@@ -189,7 +194,6 @@ impl Core {
             }
             if resending {
                 self.resend(self.snd_nxt, now, out);
-                self.snd_nxt = end;
             } else {
                 self.send_new_until(end, now, out);
             }
@@ -219,10 +223,13 @@ impl Core {
         self.transmit(start, end, 1, now, out);
     }
 
-    /// Sends the segment at `start` again.
+    /// Sends the segment at `start` again; SND.NXT passes it when it stands there.
     pub fn resend(&mut self, start: u64, now: Time, out: &mut Outbox) {
         self.timed = None; // Karn (RFC 6298 §3), as BSD does: whatever was being timed is now in doubt
         if let Some(segment) = self.board.resend(start, now) {
+            if start == self.snd_nxt {
+                self.snd_nxt = segment.end;
+            }
             self.transmit(segment.start, segment.end, segment.transmissions, now, out);
         }
     }
@@ -361,5 +368,18 @@ impl Core {
 
 /// The timestamp clock's reading, never zero, which would mean "no echo".
 pub(crate) fn ticks(now: Time, clock: Span) -> u32 {
-    (now.as_nanos() / clock.as_nanos()) as u32 + 1
+    ((now.as_nanos() / clock.as_nanos()) as u32).wrapping_add(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timestamp_clock_wraps_around_without_reading_zero() {
+        let clock = Span::from_millis(1);
+        let tick = |n: u64| ticks(Time::from_nanos(n * clock.as_nanos()), clock);
+        assert_eq!([0, u64::from(u32::MAX), 1 << 32].map(tick), [1, 1, 1]);
+        assert_eq!(tick(u64::from(u32::MAX) - 1), u32::MAX);
+    }
 }

@@ -89,18 +89,20 @@ impl Receiver {
         self.note_timestamp(packet);
         let before = self.rcv_nxt;
         let (start, end) = (packet.seq, packet.end());
-        if packet.flags.has(Flags::FIN) {
-            self.fin = Some(end);
-        }
         let duplicate = self.duplicate(start, end);
         let had_gap = !self.runs.is_empty();
-        if end <= before || start > before || end - before > u64::from(self.window) {
-            if end > before && end - before <= u64::from(self.window) {
-                self.insert(start, end);
+        let acceptable = end > before && end - before <= u64::from(self.window);
+        let acceptable = acceptable && self.fin.is_none_or(|fin| end <= fin); // nothing follows a FIN
+        if acceptable {
+            if packet.flags.has(Flags::FIN) {
+                self.fin = Some(end);
             }
-        } else {
-            self.rcv_nxt = end;
-            self.absorb();
+            if start > before {
+                self.insert(start, end);
+            } else {
+                self.rcv_nxt = end;
+                self.absorb();
+            }
         }
         let nothing_new = duplicate == Some((start, end));
         let received = Fact::new(FactKind::SegmentReceived, self.flow).about(start, packet.payload);
@@ -170,10 +172,18 @@ impl Receiver {
         out.send(Port(0), syn_ack);
     }
 
-    /// RFC 7323 §4.3: the timestamp to echo is that of the segment at the left edge of what is unacknowledged.
+    /// RFC 7323 §4.3: the timestamp to echo is that of the segment at the left edge of what is unacknowledged, or of
+    /// one sent again below it, whose ACK may have been lost. It never goes back.
     fn note_timestamp(&mut self, packet: &Packet) {
-        if packet.seq <= self.last_ack_sent && packet.end() > self.last_ack_sent {
+        if packet.seq > self.last_ack_sent {
+            return;
+        }
+        let is_first = self.rcv_nxt == 0;
+        let is_newer = packet.timestamps.0.wrapping_sub(self.ts_recent) < 1 << 31;
+        if packet.flags.has(Flags::TIMESTAMPS) && (is_first || is_newer) {
             self.ts_recent = packet.timestamps.0;
+        }
+        if packet.end() > self.last_ack_sent {
             self.stamp_recent = packet.stamp;
         }
     }

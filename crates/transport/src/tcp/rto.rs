@@ -81,7 +81,7 @@ impl Rto {
         if tick <= 1 {
             return sample;
         }
-        Span::from_nanos(((sample.as_nanos() + tick / 2) / tick).max(1) * tick)
+        Span::from_nanos((sample.as_nanos().saturating_add(tick / 2) / tick).max(1) * tick)
     }
 }
 
@@ -119,6 +119,13 @@ mod tests {
         assert_eq!(rto.current(), Span::from_secs(60));
         rto.on_sample(Span::from_millis(10));
         assert_eq!(rto.current(), Span::from_secs(1));
+    }
+
+    #[test]
+    fn a_sample_as_long_as_can_be_gives_the_upper_bound() {
+        let mut rto = rto(200, 1);
+        rto.on_sample(Span::MAX);
+        assert_eq!(rto.current(), Span::from_secs(60));
     }
 
     #[test]

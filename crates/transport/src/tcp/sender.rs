@@ -242,7 +242,9 @@ impl Sender {
         let fact = core.fact(FactKind::AckReceived).about(packet.ack, 0);
         out.fact(fact.values(before, packet.sack.len() as u64));
         let same_window = core.snd_wnd == u64::from(packet.window);
-        core.snd_wnd = u64::from(packet.window);
+        if packet.ack >= before {
+            core.snd_wnd = u64::from(packet.window); // not from an old segment (RFC 9293 §3.10.7.4)
+        }
         let blocks = packet.sack.iter(packet.ack);
         let above = blocks.filter(|&(start, _)| start >= packet.ack); // D-SACK below the ACK tells nothing here
         let newly_sacked = above.map(|(start, end)| core.board.mark_sacked(start, end)).sum();
@@ -261,8 +263,12 @@ impl Sender {
             {
                 self.core.restart_timer(now);
             }
-        } else if packet.ack == before && core.snd_una < core.snd_max && same_window && packet.payload == 0 {
-            // RFC 5681 §2, definition of a duplicate acknowledgement
+        } else if packet.ack == before
+            && core.snd_una < core.snd_max
+            && same_window
+            && !packet.occupies_sequence_space()
+        {
+            // RFC 5681 §2, definition of a duplicate acknowledgement: no data, no SYN, no FIN
             let ack = Ack { acked: 0, newly_sacked };
             self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
             if self.restart_on_duplicate_ack {
@@ -299,6 +305,7 @@ impl Sender {
         core.windows.cwnd = core.mss; // LW
         core.snd_nxt = core.snd_una;
         core.duplicate_acks = 0;
+        core.board.forget_sacked(); // RFC 2018 §8: the receiver may have reneged
         self.expired_at = Some(now);
         core.rto.back_off();
         self.recovery.on_timeout(core);
@@ -333,3 +340,6 @@ impl Sender {
         self.reported = values;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,6 +134,7 @@
       } else {
         trace.line = {
           color: color(series.color), width: series.width, shape: series.kind === "step" ? "hv" : "linear",
+          dash: series.dashed ? "4px,3px" : "solid",
         };
       }
       list.push(trace);

@@ -34,7 +34,7 @@ class Blocks:
     """The life of the blocks and packets in the bearer.
 
     ``undelivered`` maps n to the share of blocks that n transmissions did not bring over. ``extra_delay_ms`` is the
-    mean time from the end of a failed transmission until the next one starts, and ``overtaken_by`` how many blocks
+    median time from the end of a failed transmission until the next one starts, and ``overtaken_by`` how many blocks
     were sent for the first time in between, although the block was back already. ``shared`` counts blocks with the
     end of one packet and the start of the next, ``split`` packets of several blocks, ``early`` packets handed up
     before their last block arrived, ``reordered`` those handed up after one that entered later.
@@ -169,7 +169,7 @@ def _blocks(facts: FactTable, entered: Facts, left: Facts, umts_s: float) -> Blo
 
 
 def _returns(sent: Facts) -> tuple[float, float]:
-    """Mean delay of a retransmission in ms, and how many blocks overtook one that was back in the queue."""
+    """Median delay of a retransmission in ms, and how many blocks overtook one that was back in the queue."""
     order = np.lexsort((sent.a, sent.seq))
     same = sent.seq[order][1:] == sent.seq[order][:-1]
     failed_s, again_s = sent.time_s[order[:-1][same]], sent.time_s[order[1:][same]]
@@ -180,7 +180,8 @@ def _returns(sent: Facts) -> tuple[float, float]:
     new_s = sent.time_s[sent.kind == 0]
     back_s = failed_s + FEEDBACK_MS * 1e-3 + _TTI_S
     overtaken = np.searchsorted(new_s, again_s - _SAME_S) - np.searchsorted(new_s, back_s - _SAME_S)
-    return float(delay_s.mean() * 1e3), float(np.maximum(overtaken, 0).mean())
+    # The median, because a block that comes back while another is in transfer waits for its end.
+    return float(np.median(delay_s) * 1e3), float(np.maximum(overtaken, 0).mean())
 
 
 def _order_of_leaving(entered: Facts, left: Facts, umts_s: float) -> Integers:

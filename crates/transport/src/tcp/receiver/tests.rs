@@ -130,3 +130,32 @@ fn the_fin_ends_the_stream_only_when_all_before_it_is_here() {
     assert!(receiver.is_closed());
     assert_eq!(receiver.delivered(), 200);
 }
+
+#[test]
+fn nothing_counts_behind_a_fin_and_a_refused_fin_counts_for_nothing() {
+    let window = crate::tcp::amount::Window::Bytes(Size::from_bytes(300));
+    let mut receiver = receiver(TcpSettings { receive_window: window, ..with_sack() });
+    let fin = |n| Packet { flags: Flags::ACK.with(Flags::FIN), ..segment(n) };
+    give(&mut receiver, 0, Packet { payload: 99, ..fin(3) }); // ends at 401, beyond the window
+    (0..4).for_each(|n| drop(give(&mut receiver, 1 + n, segment(n))));
+    assert_eq!((receiver.is_closed(), receiver.delivered()), (false, 400));
+    give(&mut receiver, 6, fin(4));
+    assert!(receiver.is_closed());
+    assert_eq!(give(&mut receiver, 7, segment(5))[0].ack, 502);
+    give(&mut receiver, 8, Packet { payload: 1, ..segment(5) });
+    give(&mut receiver, 9, Packet { seq: 502, ..segment(5) });
+    assert_eq!((receiver.is_closed(), receiver.delivered()), (true, 500));
+}
+
+#[test]
+fn a_retransmission_below_the_ack_is_echoed_but_no_older_timestamp() {
+    // RFC 7323 §4.3 (2), and appendix H on why RFC 1323 was wrong here: the ACK of a segment sent again because
+    // its ACK was lost must not measure from the first transmission.
+    let mut receiver = receiver(TcpSettings { timestamps: true, ..TcpSettings::default() });
+    let stamped =
+        |n: u64, tsval: u32| Packet { timestamps: (tsval, 0), flags: Flags::ACK.with(Flags::TIMESTAMPS), ..segment(n) };
+    give(&mut receiver, 0, stamped(0, 10));
+    assert_eq!(give(&mut receiver, 1, stamped(1, 11))[0].timestamps.1, 11);
+    assert_eq!(give(&mut receiver, 2, stamped(0, 1000))[0].timestamps.1, 1000);
+    assert_eq!(give(&mut receiver, 3, stamped(2, 12))[0].timestamps.1, 1000);
+}

@@ -160,7 +160,6 @@ impl LossRecovery for Sack {
         self.recovery_point = core.snd_max; // §5.1
         self.phase = Phase::Open;
         self.high_rxt = core.snd_una;
-        core.board.forget_sacked();
     }
 
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {

@@ -1,0 +1,138 @@
+//! The sender alone, one acknowledgement at a time: cases that no well-behaved receiver brings about often.
+
+use super::*;
+use crate::tcp::amount::Segments;
+use crate::tcp::settings::{BugFix, InitialWindow, NewRenoSettings, RecoverySettings, RtoSettings};
+use cellwind_engine::packet::SackBlocks;
+use cellwind_engine::units::Size;
+
+const MSS: u64 = 100;
+
+/// The sequence number after segment `n`, counted from 1.
+const fn after(n: u64) -> u64 {
+    1 + n * MSS
+}
+
+/// A sender of 100-byte segments whose handshake took 100 ms, with ten segments of initial window.
+struct Driven {
+    sender: Sender,
+    out: Outbox,
+}
+
+impl Driven {
+    fn new(settings: TcpSettings) -> Self {
+        let initial_window = InitialWindow::Segments(Segments(10));
+        let settings = TcpSettings { mss: Size::from_bytes(MSS), initial_window, ..settings };
+        let mut driven = Driven { sender: Sender::new(&settings, FlowId(0)), out: Outbox::new(false) };
+        driven.sender.open(Time::ZERO, &mut driven.out);
+        driven.sent();
+        driven.take(100, Packet { flags: Flags::ACK.with(Flags::SYN), ..ack(1) });
+        driven
+    }
+
+    /// The segments with data that have left since the last look, counted from 1.
+    fn sent(&mut self) -> Vec<u64> {
+        self.sender.check().unwrap();
+        self.out
+            .take_packets()
+            .filter(|(_, packet)| packet.payload > 0)
+            .map(|(_, packet)| packet.seq / MSS + 1)
+            .collect()
+    }
+
+    fn write(&mut self, segments: u64) -> Vec<u64> {
+        self.sender.write(Time::from_millis(100), segments * MSS, &mut self.out);
+        self.sent()
+    }
+
+    fn take(&mut self, ms: u64, packet: Packet) -> Vec<u64> {
+        self.sender.on_segment(Time::from_millis(ms), &packet, &mut self.out);
+        self.sent()
+    }
+
+    fn expire(&mut self) -> Vec<u64> {
+        let due = self.sender.next_timeout().expect("the timer runs");
+        self.sender.on_timeout(due, &mut self.out);
+        self.sent()
+    }
+}
+
+fn ack(ack: u64) -> Packet {
+    Packet { seq: 1, ack, window: 65535, flags: Flags::ACK, ..Packet::EMPTY }
+}
+
+#[test]
+fn a_repeated_syn_ack_is_no_duplicate_ack() {
+    // RFC 5681 §2: SYN and FIN are off in a duplicate ACK. A SYN sent twice for nothing brings two SYN-ACKs.
+    let mut driven = Driven::new(TcpSettings { limited_transmit: true, ..TcpSettings::default() });
+    driven.write(20);
+    for n in 0..3 {
+        assert_eq!(driven.take(150 + n, Packet { flags: Flags::ACK.with(Flags::SYN), seq: 0, ..ack(1) }), [0; 0]);
+    }
+    assert_eq!(driven.sender.counters().fast_retransmits, 0);
+}
+
+#[test]
+fn an_old_ack_does_not_move_the_window() {
+    let mut driven = Driven::new(TcpSettings::default());
+    driven.write(20);
+    let mut narrow = ack(after(10));
+    narrow.window = 2 * MSS as u32;
+    assert_eq!(driven.take(200, narrow), [11, 12]);
+    assert_eq!(driven.take(201, ack(after(9))), [0; 0]); // overtaken; its window was before the narrow one
+}
+
+#[test]
+fn a_timeout_resends_the_left_edge_though_it_was_reported() {
+    // RFC 2018 §8: after a timeout the left edge is sent again whether reported or not, by every recovery.
+    let mut driven = Driven::new(TcpSettings { sack: true, ..TcpSettings::default() });
+    driven.write(10);
+    let mut all = ack(1);
+    all.sack = SackBlocks::NONE;
+    all.sack.push(1, 1, after(10));
+    driven.take(200, all);
+    assert_eq!(driven.expire(), [1]);
+}
+
+#[test]
+fn a_partial_ack_at_the_next_segment_resends_it_once() {
+    // Without the guard, duplicate ACKs may start a fast retransmit while SND.NXT comes again after a timeout.
+    let recovery = NewRenoSettings { bug_fix: BugFix::Off, ..NewRenoSettings::default() };
+    let recovery = RecoverySettings::Newreno(recovery);
+    let mut driven = Driven::new(TcpSettings { recovery, ..TcpSettings::default() });
+    driven.write(10);
+    assert_eq!(driven.expire(), [1]);
+    let resent: Vec<_> = (0..3).flat_map(|n| driven.take(1200 + n, ack(1))).collect();
+    assert_eq!(resent, [1, 2, 3, 4, 5]); // two segments of threshold and three that left
+    assert_eq!(driven.take(1300, ack(after(5))), [6, 7]);
+}
+
+#[test]
+fn limited_transmit_stays_within_two_segments_of_the_window() {
+    // RFC 3042 §2: outstanding data is at most the window and two segments. Three ACKs in avoidance make the
+    // window a little larger than ten segments.
+    let initial_ssthresh = Some(crate::tcp::amount::Window::Segments(Segments(10)));
+    let settings = TcpSettings { limited_transmit: true, dup_thresh: 10, initial_ssthresh, ..TcpSettings::default() };
+    let mut driven = Driven::new(settings);
+    driven.write(40);
+    assert_eq!(driven.take(200, ack(after(1))), [11]);
+    assert!((1001..1100).contains(&driven.sender.cwnd()));
+    let sent: Vec<_> = (0..5).flat_map(|n| driven.take(201 + n, ack(after(1)))).collect();
+    assert_eq!(sent, [12, 13]);
+}
+
+#[test]
+fn a_coarse_timestamp_clock_is_the_granularity_of_the_timer() {
+    // Round trips of 100 ms within one tick of 1 s measure zero, and would leave a timeout of milliseconds.
+    let second = Span::from_secs(1);
+    let rto = RtoSettings { minimum: Span::ZERO, ..RtoSettings::default() };
+    let mut driven =
+        Driven::new(TcpSettings { timestamps: true, timestamp_clock: second, rto, ..TcpSettings::default() });
+    driven.write(40);
+    for n in 1..20 {
+        let stamped = Flags::ACK.with(Flags::TIMESTAMPS);
+        let payload = MSS - 12; // less the option
+        driven.take(200 + n, Packet { timestamps: (1, 1), flags: stamped, ..ack(1 + n * payload) });
+    }
+    assert!(driven.sender.rto() >= second, "{:?}", driven.sender.rto());
+}
