@@ -37,6 +37,7 @@ pub struct TcpSettings {
     /// Sends a new segment on each of the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Duplicate ACKs that start a fast retransmit: DupThresh, 3 in RFC 5681 §3.2.
+    #[schemars(range(min = 1))]
     pub dup_thresh: u32,
     /// How losses found by duplicate ACKs are repaired.
     pub recovery: RecoverySettings,
@@ -89,6 +90,7 @@ pub enum InitialWindow {
 #[serde(deny_unknown_fields, default)]
 pub struct DelayedAck {
     /// Every how many full segments an ACK leaves; 1 turns delayed ACKs off (RFC 5681 §4.2 asks for at most 2).
+    #[schemars(range(min = 1))]
     pub every: u32,
     /// The longest an ACK may wait; below 500 ms (RFC 9293 §3.8.6.3).
     pub timer: Span,
@@ -216,6 +218,7 @@ pub struct RtoSettings {
     /// Restart on every duplicate ACK.
     pub restart_on_duplicate_ack: bool,
     /// How often the same segment may time out before the connection gives up (RFC 9293 §3.8.3, R2).
+    #[schemars(range(min = 1))]
     pub attempts: u32,
 }
 
