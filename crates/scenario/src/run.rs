@@ -163,19 +163,22 @@ fn collect(mut world: World<AnyMachine>, scenario: &Scenario, flows: &[FlowEndpo
     for (name, machine) in &machines {
         match machine {
             AnyMachine::BlockArq(bearer) => bearers.push(BearerResult {
-                name: name.trim_start_matches("access/").into(),
+                name: within("access/", name),
                 traffic: *bearer.traffic(),
                 blocks: *bearer.blocks(),
             }),
-            AnyMachine::Link(link) => {
-                links.push(LinkResult { name: name.trim_start_matches("link/").into(), traffic: *link.traffic() })
-            }
+            AnyMachine::Link(link) => links.push(LinkResult { name: within("link/", name), traffic: *link.traffic() }),
             _ => {}
         }
     }
     let machine_names = machines.iter().map(|(name, _)| (*name).to_string()).collect();
     let events = world.events();
     Run { replication, ended, events, flows, bearers, links, facts, machine_names, captures }
+}
+
+/// A machine's name within its section.
+fn within(section: &str, name: &str) -> String {
+    name.strip_prefix(section).unwrap_or(name).into()
 }
 
 fn flow_result(

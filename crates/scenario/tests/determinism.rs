@@ -48,6 +48,14 @@ fn two_runs_tell_the_same_facts_bit_for_bit() {
 }
 
 #[test]
+fn results_keep_a_name_that_repeats_its_section() {
+    let text = ALONE.replace("access.umts", "access.access").replace("\"umts\"", "\"access\"");
+    let run = simulate(&format!("[link.link]\n{text}"), 0);
+    assert_eq!(run.bearers[0].name, "access/a/down");
+    assert_eq!(run.links[0].name, "link/down");
+}
+
+#[test]
 fn replications_meet_different_radio() {
     assert_ne!(simulate(ALONE, 0).flows[0].duration, simulate(ALONE, 1).flows[0].duration);
 }
