@@ -96,8 +96,7 @@ impl Builder<'_> {
             let Protocol::Tcp(tcp) = &flow.transport.protocol;
             let id = FlowId(index as u16);
             let bytes = match flow.bulk {
-                Bulk::Bytes(size) => Some(size.as_bytes()),
-                Bulk::Segments(count) => Some(u64::from(count) * payload_of_full_segment(tcp)),
+                Bulk::Limited(amount) => Some(amount.bytes(payload_of_full_segment(tcp))),
                 Bulk::Unlimited => None,
             };
             let source = Source::new(tcp, id, Time::ZERO + flow.start, bytes);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use cellwind_engine::packet::{Flags, Packet};
 use cellwind_engine::time::Time;
+use cellwind_transport::tcp::receiver::scale_for;
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
 use pcap_file::pcapng::PcapNgBlock;
 use pcap_file::pcapng::PcapNgWriter;
@@ -56,8 +57,6 @@ const SERVER: [u8; 4] = [10, 0, 0, 1];
 const SERVER_PORT: u16 = 80;
 /// RFC 6335 §6: the first dynamic port; the 16 384 of them tell the flows of a terminal apart.
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
-/// RFC 7323 §2.3: the largest shift.
-const MOST_WINDOW_SCALE: u8 = 14;
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Writes `packets`, in the order given, as a pcapng file with one interface of the given name.
@@ -124,8 +123,7 @@ fn window_scales(flows: &[FlowEnds], packets: &[Captured]) -> Vec<WindowScales> 
     let mut scales = vec![WindowScales::default(); flows.len()];
     let scaled = |captured: &&Captured| flows[usize::from(captured.packet.flow.0)].window_scaling;
     for Captured { from, packet, .. } in packets.iter().filter(scaled) {
-        let excess = u32::BITS - (packet.window >> 16).leading_zeros();
-        let shift = (excess as u8).min(MOST_WINDOW_SCALE);
+        let shift = scale_for(u64::from(packet.window)) as u8;
         let scales = &mut scales[usize::from(packet.flow.0)];
         match from {
             End::Server => scales.server = scales.server.max(shift),

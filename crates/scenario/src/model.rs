@@ -6,11 +6,11 @@ use std::fmt;
 
 use cellwind_engine::deserialize_by_type;
 use cellwind_engine::impl_text;
-use cellwind_engine::text::{Quantity, Reason, Text};
+use cellwind_engine::text::{Reason, Text};
 use cellwind_engine::time::Span;
-use cellwind_engine::units::Size;
 use cellwind_path::settings::LinkSettings;
 use cellwind_radio::settings::BlockArqSettings;
+use cellwind_transport::tcp::amount::Window;
 use cellwind_transport::tcp::settings::TcpSettings;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -178,10 +178,8 @@ impl<'de> Visitor<'de> for TransportVisitor {
 /// How much a flow sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bulk {
-    /// So many bytes.
-    Bytes(Size),
-    /// So many full segments of its transport.
-    Segments(u32),
+    /// So many bytes, or full segments of its transport.
+    Limited(Window),
     /// Data without end.
     Unlimited,
 }
@@ -191,25 +189,14 @@ impl Text for Bulk {
     const PATTERN: &'static str = r"^(unlimited|\d+ *segments?|\d+(\.\d+)? *(B|kB|MB|GB|KiB|MiB|GiB))$";
 
     fn parse(text: &str) -> Result<Self, Reason> {
-        if text == "unlimited" {
-            return Ok(Bulk::Unlimited);
-        }
-        let bulk = match Quantity::split(text).map_err(Reason::or_unknown_word)?.count("segments") {
-            Some(segments) => Bulk::Segments(segments?),
-            None => Bulk::Bytes(Size::parse(text)?),
-        };
-        match bulk {
-            Bulk::Segments(0) | Bulk::Bytes(Size::ZERO) => Err(Reason::Zero),
-            bulk => Ok(bulk),
-        }
+        if text == "unlimited" { Ok(Bulk::Unlimited) } else { Window::parse(text).map(Bulk::Limited) }
     }
 }
 
 impl fmt::Display for Bulk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Bulk::Bytes(size) => size.fmt(f),
-            Bulk::Segments(segments) => write!(f, "{segments} segments"),
+            Bulk::Limited(amount) => amount.fmt(f),
             Bulk::Unlimited => f.write_str("unlimited"),
         }
     }
@@ -252,10 +239,16 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cellwind_engine::units::Size;
+    use cellwind_transport::tcp::amount::Segments;
 
     #[test]
     fn amounts_of_data_survive_their_text() {
-        for bulk in [Bulk::Unlimited, Bulk::Segments(27_778), Bulk::Bytes(Size::from_bytes(16_000_000))] {
+        for bulk in [
+            Bulk::Unlimited,
+            Bulk::Limited(Window::Segments(Segments(27_778))),
+            Bulk::Limited(Window::Bytes(Size::from_bytes(16_000_000))),
+        ] {
             assert_eq!(bulk.to_string().parse(), Ok(bulk));
         }
         assert_eq!("0 B".parse::<Bulk>().unwrap_err().reason, Reason::Zero);

@@ -2,6 +2,7 @@
 
 use cellwind_scenario::model::{Access, Bulk, Protocol};
 use cellwind_scenario::{Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets};
+use cellwind_transport::tcp::amount::Window;
 
 fn sets(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect()
@@ -198,7 +199,7 @@ fn what_is_left_away_is_filled_in() {
     assert_eq!(loaded.scenario.access_of("ue").unwrap().0, "umts");
     let wired = with("wired", &[]);
     assert!(wired.scenario.access_of("ue").is_none());
-    assert!(matches!(wired.scenario.flow["download"].bulk, Bulk::Bytes(_)));
+    assert!(matches!(wired.scenario.flow["download"].bulk, Bulk::Limited(Window::Bytes(_))));
     assert!(matches!(wired.scenario.flow["download"].transport.protocol, Protocol::Tcp(_)));
 }
 

@@ -7,6 +7,7 @@ import importlib
 import itertools
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -119,8 +120,8 @@ def plan(scenarios: Sequence[Scenario], replications: int | None = None) -> list
         raise ValueError("there is no scenario to run")
     if replications is not None and not 1 <= replications <= MOST_REPLICATIONS:
         raise ValueError(f"replications are from 1 to {MOST_REPLICATIONS}, not {replications}")
-    names = [scenario.name for scenario in scenarios]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    names = Counter(scenario.name for scenario in scenarios)
+    twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"two scenarios are named {twice}; results could not tell them apart")
     return [ScenarioInfo.of(s, s.replications if replications is None else replications) for s in scenarios]

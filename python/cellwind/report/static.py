@@ -68,21 +68,11 @@ def _draw(axes: Axes, series: Series, order: int) -> None:
     width, size = series.width * _POINTS_PER_PIXEL, series.size * _POINTS_PER_PIXEL
     style = "--" if series.dashed else "-"
     match series.kind:
-        case "line":
+        case "line" | "step":
             axes.plot(
                 series.x,
                 series.y,
-                color=color,
-                linestyle=style,
-                linewidth=width,
-                label=_plain(series.name),
-                zorder=level,
-            )
-        case "step":
-            axes.step(
-                series.x,
-                series.y,
-                where="post",
+                drawstyle="steps-post" if series.kind == "step" else "default",
                 color=color,
                 linestyle=style,
                 linewidth=width,

@@ -159,12 +159,13 @@ impl Core {
 
     /// Sends one new segment beyond the window on an early duplicate ACK (RFC 3042 §2).
     pub fn limited_transmit(&mut self, now: Time, out: &mut Outbox) {
+        if !self.limited_transmit || self.snd_nxt < self.snd_max {
+            return;
+        }
         let most = self.snd_wnd.min(self.windows.cwnd + 2 * self.mss);
-        let within = || self.next_new().is_some_and(|end| end <= self.snd_una + most);
-        if self.limited_transmit && self.snd_nxt == self.snd_max && within() {
-            let before = self.snd_max;
-            self.send_new(now, out);
-            self.limited_bytes += self.snd_max - before;
+        if let Some(end) = self.next_new().filter(|&end| end <= self.snd_una + most) {
+            self.limited_bytes += end - self.snd_max;
+            self.send_new_until(end, now, out);
         }
     }
 

@@ -17,8 +17,4 @@ pub(crate) mod spurious;
 mod text;
 
 pub use core::Counters;
-
-/// Payload bytes of a full segment: the MSS less the options it carries (RFC 6691 §2).
-pub fn payload_of_full_segment(settings: &settings::TcpSettings) -> u64 {
-    options::payload(settings)
-}
+pub use options::payload as payload_of_full_segment;
