@@ -151,7 +151,7 @@ fact_kinds! {
     FlowCompleted = "flow_completed",
     /// Link, bearer: a packet of `length` bytes joined the queue; `a` = packets waiting with it, `b` = bytes waiting.
     QueueLength = "queue_length",
-    /// Link, bearer: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted.
+    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover.
     Drop = "drop",
     /// Bearer: first transmission of block `seq` with `length` payload bytes ended; `a` = 1, `b` = 1 if in error.
     BlockSent = "block_sent",
@@ -161,6 +161,16 @@ fact_kinds! {
     BlockDelivered = "block_delivered",
     /// Bearer: a packet left for the upper layer; `a` = ns since it entered the bearer.
     PacketDelivered = "packet_delivered",
+    /// Handover: the terminal leaves its access; `a` = place in the scenario of the access it moves to, from 0, `b` = ns until it is there.
+    HandoverStarted = "handover_started",
+    /// Handover: the terminal is in its new access; `a` = place of that access, `b` = packets that were kept for it.
+    HandoverEnded = "handover_ended",
+    /// Link, bearer: nothing begins to be transmitted from now on.
+    TransmissionHeld = "transmission_held",
+    /// Link, bearer: transmission goes on.
+    TransmissionReleased = "transmission_released",
+    /// Link, bearer: its settings changed.
+    SettingsChanged = "settings_changed",
 }
 
 /// Why a packet was dropped; the value of [`FactKind::Drop`].
@@ -175,4 +185,6 @@ pub enum DropReason {
     Scripted = 3,
     /// A block was given up after its last allowed transmission.
     AttemptsExhausted = 4,
+    /// It was in flight, or arrived, while its terminal moved from one access to another.
+    Handover = 5,
 }

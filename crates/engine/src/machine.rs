@@ -1,7 +1,7 @@
 //! The contract of a machine, and the outbox through which it answers.
 
-use crate::fact::{Fact, FactRow};
-use crate::packet::Packet;
+use crate::fact::{DropReason, Fact, FactKind, FactRow};
+use crate::packet::{Body, Packet};
 use crate::time::Time;
 
 /// A protocol machine: given the time and an input, it answers with packets and facts in the outbox.
@@ -31,8 +31,10 @@ pub struct Outbox {
     pub(crate) now: Time,
     pub(crate) sends: Vec<Sent>,
     pub(crate) finished: u32,
+    pub(crate) noticed: bool,
     listening: bool,
     facts: Vec<FactRow>,
+    dropped: Vec<(Body, DropReason)>,
 }
 
 /// A packet on its way from one machine to the next.
@@ -63,6 +65,15 @@ impl Outbox {
         }
     }
 
+    /// Drops `packet`: tells so, and remembers its payload for [`take_dropped`](Outbox::take_dropped).
+    pub fn drop(&mut self, packet: &Packet, reason: DropReason) {
+        if packet.body != Body::NONE {
+            self.dropped.push((packet.body, reason));
+        }
+        let length = packet.size().as_bytes() as u32;
+        self.fact(Fact::new(FactKind::Drop, packet.flow).about(packet.seq, length).values(reason as u64, 0));
+    }
+
     /// True when facts are kept, for callers whose facts are costly to make.
     #[inline]
     pub fn is_listening(&self) -> bool {
@@ -72,6 +83,16 @@ impl Outbox {
     /// Says that this machine's task is over, once per machine.
     pub fn finished(&mut self) {
         self.finished += 1;
+    }
+
+    /// Makes the World return to its driver after this event, because the driver has to do something at this instant.
+    pub fn notice(&mut self) {
+        self.noticed = true;
+    }
+
+    /// Takes the payloads of the packets dropped so far, and why they were.
+    pub fn take_dropped(&mut self) -> impl Iterator<Item = (Body, DropReason)> + '_ {
+        self.dropped.drain(..)
     }
 
     /// Takes the packets sent so far; for callers that drive a machine without a World.
@@ -88,6 +109,11 @@ impl Outbox {
     /// Takes the facts told so far.
     pub fn take_facts(&mut self) -> Vec<FactRow> {
         std::mem::take(&mut self.facts)
+    }
+
+    /// Takes the facts told so far and keeps their memory for the next ones.
+    pub fn drain_facts(&mut self) -> impl Iterator<Item = FactRow> + '_ {
+        self.facts.drain(..)
     }
 
     /// Names the machine and instant that the next facts and packets belong to.

@@ -89,6 +89,17 @@ impl SackBlocks {
     }
 }
 
+/// Number of a payload that the models do not look at and its owner finds by it.
+///
+/// Only packets that come from outside have one; whoever puts them in learns from it what became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Body(pub u32);
+
+impl Body {
+    /// Stands for no payload, as in every packet that a machine makes.
+    pub const NONE: Body = Body(u32::MAX);
+}
+
 /// A packet on its way.
 ///
 /// Sequence numbers count bytes from the flow's own SYN, which is 0, and do not wrap; a capture writes
@@ -111,6 +122,8 @@ pub struct Packet {
     pub timestamps: (u32, u32),
     /// Selective acknowledgements.
     pub sack: SackBlocks,
+    /// Its payload, if somebody keeps one.
+    pub body: Body,
     /// The flow it belongs to.
     pub flow: FlowId,
     /// Header bytes of IP and transport with options.
@@ -129,6 +142,7 @@ impl Packet {
         payload: 0,
         timestamps: (0, 0),
         sack: SackBlocks::NONE,
+        body: Body::NONE,
         flow: FlowId(0),
         header: 40,
         flags: Flags::NONE,

@@ -73,6 +73,18 @@ impl IndependentErrors {
         errors
     }
 
+    /// Changes the probability of the trials to come, and says whether it was another one before.
+    ///
+    /// As the distance to the next error has no memory, drawing it anew is all it takes.
+    pub fn set_probability(&mut self, probability: Probability) -> bool {
+        let changed = probability != self.probability;
+        if changed {
+            self.probability = probability;
+            self.successes = self.draw();
+        }
+        changed
+    }
+
     /// True when the next trial is an error.
     #[inline]
     pub fn strikes(&mut self) -> bool {
@@ -186,6 +198,18 @@ mod tests {
         // Errors are independent: the pair "error, error" has probability 0.01.
         let pairs = trials.windows(2).filter(|pair| pair[0] && pair[1]).count() as i64;
         assert!((pairs - 10_000).abs() < 600, "{pairs}");
+    }
+
+    #[test]
+    fn a_changed_probability_holds_from_the_next_trial_on() {
+        let mut errors = IndependentErrors::new(Probability::ZERO, Stream::new(3, 0, "x"));
+        assert!(!errors.set_probability(Probability::ZERO));
+        assert!(errors.set_probability(Probability::new(0.5).unwrap()));
+        // Binomial standard deviation of 1e4 trials at 0.5 is 50; five of them.
+        let count = (0..10_000).filter(|_| errors.strikes()).count() as i64;
+        assert!((count - 5_000).abs() < 250, "{count}");
+        assert!(errors.set_probability(Probability::ZERO));
+        assert!((0..1000).all(|_| !errors.strikes()));
     }
 
     #[test]

@@ -7,9 +7,9 @@
 use std::fmt;
 
 use crate::calendar::Calendar;
-use crate::fact::FactRow;
+use crate::fact::{DropReason, FactRow};
 use crate::machine::{Machine, Outbox, Port, Sent};
-use crate::packet::Packet;
+use crate::packet::{Body, Packet};
 use crate::time::Time;
 
 /// Events at one instant after which a run counts as stalled; far above any real burst.
@@ -176,6 +176,16 @@ impl<M: Machine> World<M> {
         self.outbox.take_facts()
     }
 
+    /// Takes the facts recorded so far and keeps their memory for the next ones.
+    pub fn drain_facts(&mut self) -> impl Iterator<Item = FactRow> + '_ {
+        self.outbox.drain_facts()
+    }
+
+    /// Takes the payloads of the packets that machines dropped, and why they did.
+    pub fn take_dropped(&mut self) -> impl Iterator<Item = (Body, DropReason)> + '_ {
+        self.outbox.take_dropped()
+    }
+
     /// Takes the packets captured so far.
     pub fn take_captured(&mut self) -> Vec<Captured> {
         self.captured.as_mut().map(std::mem::take).unwrap_or_default()
@@ -192,7 +202,8 @@ impl<M: Machine> World<M> {
         self.stop_when_finished = count;
     }
 
-    /// Runs every event up to and including `t`, or until enough machines have finished.
+    /// Runs every event up to and including `t`, or until enough machines have finished, or one has called for the
+    /// driver's notice (see [`take_notice`](World::take_notice)).
     #[inline]
     pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
         while let Some((due, index)) = self.calendar.due(t) {
@@ -202,7 +213,7 @@ impl<M: Machine> World<M> {
             machine.on_timeout(due, &mut self.outbox);
             self.calendar.answer(index, machine.next_timeout());
             self.deliver()?;
-            if self.outbox.finished >= self.stop_when_finished {
+            if self.outbox.finished >= self.stop_when_finished || self.outbox.noticed {
                 return Ok(());
             }
         }
@@ -211,6 +222,31 @@ impl<M: Machine> World<M> {
             self.events_at_now = 0;
         }
         Ok(())
+    }
+
+    /// Whether a machine has called for the driver's notice since the last question.
+    pub fn take_notice(&mut self) -> bool {
+        std::mem::take(&mut self.outbox.noticed)
+    }
+
+    /// Lets `visit` change a machine at the present instant, carries what it sends, and asks it when to wake it.
+    pub fn change<R>(
+        &mut self,
+        id: MachineId,
+        visit: impl FnOnce(&mut M, Time, &mut Outbox) -> R,
+    ) -> Result<R, Stalled> {
+        self.move_clock(self.now, id.0)?;
+        self.outbox.begin(id.0, self.now);
+        let machine = &mut self.machines[usize::from(id.0)].machine;
+        let answer = visit(machine, self.now, &mut self.outbox);
+        self.calendar.set(usize::from(id.0), machine.next_timeout());
+        self.deliver()?;
+        Ok(answer)
+    }
+
+    /// A machine.
+    pub fn machine(&self, id: MachineId) -> &M {
+        &self.machines[usize::from(id.0)].machine
     }
 
     /// Puts a packet in through a numbered entry, now.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cellwind_engine::fact::{DropReason, Fact, FactKind};
+use cellwind_engine::fact::DropReason;
 use cellwind_engine::machine::{Machine, Outbox, Port};
 use cellwind_engine::packet::{Flags, FlowId, Packet};
 use cellwind_engine::time::{Span, Time};
 
+use crate::HANDED_BACK;
 use crate::settings::Fault;
 use crate::traffic::Traffic;
 
@@ -115,6 +116,14 @@ impl Faults {
         self.traffic.check(self.aside.iter().chain(&self.queue).map(|(_, packet)| packet))
     }
 
+    /// Hands back all that is held, those that kept their place first, through [`HANDED_BACK`].
+    pub fn flush(&mut self, out: &mut Outbox) {
+        while let Some((_, packet)) = self.queue.pop_front().or_else(|| self.aside.pop_front()) {
+            self.traffic.hand_back(&packet);
+            out.send(HANDED_BACK, packet);
+        }
+    }
+
     /// The rule that strikes this packet.
     fn matching(&mut self, packet: &Packet) -> Option<Rule> {
         let flow = self.flows.entry(packet.flow).or_default();
@@ -171,9 +180,7 @@ impl Machine for Faults {
             }
             Some(_) => {
                 self.traffic.drop(packet);
-                let length = packet.size().as_bytes() as u32;
-                let drop = Fact::new(FactKind::Drop, packet.flow).about(packet.seq, length);
-                out.fact(drop.values(DropReason::Scripted as u64, 0));
+                out.drop(packet, DropReason::Scripted);
             }
             None => match self.queue.back() {
                 Some(&(release, _)) => self.queue.push_back((release, *packet)),

@@ -1,17 +1,19 @@
 //! A wired link: drop-tail queue, transmitter, delay line.
 //!
 //! With a constant rate the fate of a packet is known when it arrives, so that a packet costs one event:
-//! its arrival at the far end.
+//! its arrival at the far end. When the settings change, or the transmitter is held, the packet in transmission
+//! and those on the line go on as they were, and those that wait are planned anew.
 
 use std::collections::VecDeque;
 
 use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::{Machine, Outbox, Port};
-use cellwind_engine::packet::Packet;
+use cellwind_engine::packet::{FlowId, Packet};
 use cellwind_engine::random::{IndependentErrors, Stream};
 use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::{Rate, Size};
 
+use crate::HANDED_BACK;
 use crate::settings::{LinkSettings, QueueLimit};
 use crate::traffic::Traffic;
 
@@ -25,8 +27,12 @@ pub struct Link {
     delay: Span,
     limit: QueueLimit,
     losses: IndependentErrors,
-    /// When the transmitter has sent everything it was given.
+    /// When the transmitter has sent everything it was given; [`Time::MAX`] while it is held.
     idle_at: Time,
+    /// While it is held: when the packet that was in transmission is sent.
+    sent_at: Time,
+    /// When the last packet arrives that began under earlier settings; none may overtake it.
+    not_before: Time,
     under_way: VecDeque<UnderWay>,
     /// How many at the front of `under_way` have left the queue.
     started: usize,
@@ -52,6 +58,8 @@ impl Link {
             limit: settings.queue,
             losses: IndependentErrors::new(settings.loss, losses),
             idle_at: Time::ZERO,
+            sent_at: Time::ZERO,
+            not_before: Time::ZERO,
             under_way: VecDeque::new(),
             started: 0,
             waiting_bytes: 0,
@@ -67,6 +75,86 @@ impl Link {
     /// Checks that no packet was lost or made inside.
     pub fn check(&self) -> Result<(), String> {
         self.traffic.check(self.under_way.iter().map(|entry| &entry.packet))
+    }
+
+    /// Changes the settings of all that has not begun to be transmitted; scripted faults are not among them.
+    ///
+    /// The order of packets is kept: after a decrease of the delay, packets wait for those on the line. A shorter queue
+    /// keeps what it holds and takes nothing until there is room.
+    pub fn set_settings(&mut self, now: Time, settings: &LinkSettings, out: &mut Outbox) {
+        self.leave_queue(now);
+        let begun = self.started.checked_sub(1).map(|last| self.under_way[last].arrives);
+        self.not_before = self.not_before.max(begun.unwrap_or(Time::ZERO));
+        let free_at = self.free_at();
+        self.rate = settings.rate;
+        self.last = (Size::ZERO, Span::ZERO);
+        self.delay = settings.delay;
+        self.limit = settings.queue;
+        if self.losses.set_probability(settings.loss) {
+            for waiting in self.under_way.range_mut(self.started..) {
+                waiting.lost = self.losses.strikes();
+            }
+        }
+        if !self.is_held() {
+            self.plan(free_at);
+        }
+        out.fact(Fact::new(FactKind::SettingsChanged, FlowId::NONE));
+    }
+
+    /// Begins to transmit nothing until [`release`](Link::release); what is in transmission or on the line goes on.
+    pub fn hold(&mut self, now: Time, out: &mut Outbox) {
+        if self.is_held() {
+            return;
+        }
+        self.leave_queue(now);
+        self.sent_at = self.free_at();
+        self.plan(Time::MAX);
+        out.fact(Fact::new(FactKind::TransmissionHeld, FlowId::NONE));
+    }
+
+    /// Goes on transmitting.
+    pub fn release(&mut self, now: Time, out: &mut Outbox) {
+        if !self.is_held() {
+            return;
+        }
+        self.plan(self.sent_at.max(now));
+        out.fact(Fact::new(FactKind::TransmissionReleased, FlowId::NONE));
+    }
+
+    /// Hands back all that has not arrived, in its order, through [`HANDED_BACK`].
+    pub fn flush(&mut self, now: Time, out: &mut Outbox) {
+        for UnderWay { packet, .. } in self.under_way.drain(..) {
+            self.traffic.hand_back(&packet);
+            out.send(HANDED_BACK, packet);
+        }
+        self.started = 0;
+        self.waiting_bytes = 0;
+        self.sent_at = now;
+        self.not_before = now;
+        if !self.is_held() {
+            self.idle_at = now;
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.idle_at == Time::MAX
+    }
+
+    /// When the transmitter has sent all that has begun.
+    fn free_at(&self) -> Time {
+        self.under_way.get(self.started).map_or(self.idle_at, |waiting| waiting.starts)
+    }
+
+    /// Plans the waiting packets for a transmitter that is free at `free_at`.
+    fn plan(&mut self, mut free_at: Time) {
+        for at in self.started..self.under_way.len() {
+            let taken = self.transmission(self.under_way[at].packet.size());
+            let waiting = &mut self.under_way[at];
+            waiting.starts = free_at;
+            free_at = free_at + taken;
+            waiting.arrives = (free_at + self.delay).max(self.not_before);
+        }
+        self.idle_at = free_at;
     }
 
     /// How long the transmitter takes for `size`.
@@ -95,19 +183,20 @@ impl Machine for Link {
         self.leave_queue(now);
         let waiting = self.under_way.len() - self.started;
         let size = packet.size();
-        let fact = |kind| Fact::new(kind, packet.flow).about(packet.seq, size.as_bytes() as u32);
         if self.idle_at > now && !self.limit.admits(waiting, self.waiting_bytes, size) {
             self.traffic.drop(packet);
-            out.fact(fact(FactKind::Drop).values(DropReason::QueueFull as u64, 0));
+            out.drop(packet, DropReason::QueueFull);
             return;
         }
         let starts = self.idle_at.max(now);
         self.idle_at = starts + self.transmission(size);
         let lost = self.losses.strikes();
         self.waiting_bytes += size.as_bytes();
-        self.under_way.push_back(UnderWay { starts, arrives: self.idle_at + self.delay, lost, packet: *packet });
+        let arrives = (self.idle_at + self.delay).max(self.not_before);
+        self.under_way.push_back(UnderWay { starts, arrives, lost, packet: *packet });
         if out.is_listening() && starts > now {
-            out.fact(fact(FactKind::QueueLength).values(waiting as u64 + 1, self.waiting_bytes));
+            let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, size.as_bytes() as u32);
+            out.fact(joined.values(waiting as u64 + 1, self.waiting_bytes));
         }
     }
 
@@ -122,9 +211,7 @@ impl Machine for Link {
             }
             if *lost {
                 self.traffic.drop(packet);
-                let length = packet.size().as_bytes() as u32;
-                let drop = Fact::new(FactKind::Drop, packet.flow).about(packet.seq, length);
-                out.fact(drop.values(DropReason::RandomLoss as u64, 0));
+                out.drop(packet, DropReason::RandomLoss);
             } else {
                 self.traffic.deliver(packet);
                 out.send(Port(0), *packet);
@@ -134,7 +221,7 @@ impl Machine for Link {
     }
 
     fn next_timeout(&self) -> Option<Time> {
-        self.under_way.front().map(|entry| entry.arrives)
+        self.under_way.front().map(|entry| entry.arrives) // `Time::MAX` is never: what waits while it is held
     }
 }
 

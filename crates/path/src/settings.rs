@@ -23,6 +23,19 @@ pub struct LinkSettings {
     pub faults: Vec<Fault>,
 }
 
+impl LinkSettings {
+    /// Takes the value of one key over from `other`. Scripted faults do not change while the link runs.
+    pub fn adopt(&mut self, key: &str, other: &Self) {
+        match key {
+            "rate" => self.rate = other.rate,
+            "delay" => self.delay = other.delay,
+            "loss" => self.loss = other.loss,
+            "queue" => self.queue = other.queue,
+            _ => {}
+        }
+    }
+}
+
 /// Bound of a drop-tail queue; the packet being transmitted does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueLimit {

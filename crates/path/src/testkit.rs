@@ -14,7 +14,7 @@ pub fn run(machine: &mut impl Machine, packets: &[(u64, Packet)]) -> Vec<(Time, 
     let mut out = Outbox::new(false);
     let mut left = Vec::new();
     let wake = |machine: &mut dyn Machine, until: Time, out: &mut Outbox, left: &mut Vec<_>| {
-        while let Some(due) = machine.next_timeout().filter(|&due| due <= until) {
+        while let Some(due) = machine.next_timeout().filter(|&due| due <= until && due < Time::MAX) {
             machine.on_timeout(due, out);
             left.extend(out.take_packets().map(|(_, packet)| (due, packet)));
         }

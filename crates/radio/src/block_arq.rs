@@ -13,6 +13,7 @@ use cellwind_engine::machine::{Machine, Outbox, Port};
 use cellwind_engine::packet::{FlowId, Packet};
 use cellwind_engine::random::{IndependentErrors, Stream};
 use cellwind_engine::time::{Span, Time};
+use cellwind_path::HANDED_BACK;
 use cellwind_path::settings::QueueLimit;
 use cellwind_path::traffic::Traffic;
 
@@ -60,10 +61,12 @@ pub struct BlockArq {
     /// Ordinal of the packet that leaves next in sequence.
     next_to_leave: u64,
     air: Air,
+    /// Whether no TTI may begin.
+    is_held: bool,
     /// The blocks of the running TTI; new blocks without error are kept as one stretch.
     on_air: Vec<OnAir>,
-    /// Complete packets on their way to the upper layer.
-    leaving: VecDeque<(Time, Packet)>,
+    /// Complete packets on their way to the upper layer, with their ordinals.
+    leaving: VecDeque<(Time, u64, Packet)>,
     blocks: Blocks,
     traffic: Traffic,
 }
@@ -145,6 +148,7 @@ impl BlockArq {
             returning: VecDeque::new(),
             next_to_leave: 0,
             air: Air::Idle,
+            is_held: false,
             on_air: Vec::new(),
             leaving: VecDeque::new(),
             blocks: Blocks::default(),
@@ -165,7 +169,7 @@ impl BlockArq {
     /// Checks that no packet was lost or made inside, and that the queue's byte count is right.
     pub fn check(&self) -> Result<(), String> {
         let inside = self.held.iter().filter(|held| matches!(held.fate, Fate::Open | Fate::Complete));
-        self.traffic.check(inside.map(|held| &held.packet).chain(self.leaving.iter().map(|(_, packet)| packet)))?;
+        self.traffic.check(inside.map(|held| &held.packet).chain(self.leaving.iter().map(|(.., packet)| packet)))?;
         let unsent = self.held.iter().skip((self.next_packet - self.first_held) as usize);
         let unsent: u64 = unsent.map(|held| on_stream(&held.packet)).sum();
         if unsent == self.unsent_bytes + self.next_offset {
@@ -173,6 +177,93 @@ impl BlockArq {
         } else {
             Err(format!("{unsent} bytes wait, but {} are counted", self.unsent_bytes + self.next_offset))
         }
+    }
+
+    /// Changes the settings of all that has not begun to be transmitted. False when a TTI would not carry a single
+    /// block: then nothing changes.
+    ///
+    /// The running TTI ends as it began. Blocks that come back are cut anew where the new size is smaller, and packets
+    /// leave in their order after a decrease of the delay. A shorter queue keeps what it holds and takes nothing until
+    /// there is room.
+    pub fn set_settings(&mut self, now: Time, settings: &BlockArqSettings, out: &mut Outbox) -> bool {
+        let Some((pdu, blocks_per_tti)) = settings.blocks_per_tti() else { return false };
+        self.tti = settings.tti;
+        self.pdu = pdu.as_bytes();
+        self.blocks_per_tti = blocks_per_tti;
+        self.feedback_delay = settings.feedback_delay;
+        self.attempts = settings.max_transmissions;
+        self.delay = settings.delay;
+        self.limit = settings.queue;
+        self.tti_start = settings.tti_start;
+        self.errors.set_probability(settings.bler);
+        for (ready, block) in std::mem::take(&mut self.returning) {
+            self.come_back(ready, block);
+        }
+        self.set_delivery(now, settings.delivery, out);
+        self.plan(now);
+        out.fact(Fact::new(FactKind::SettingsChanged, FlowId::NONE));
+        true
+    }
+
+    /// Packets that waited for earlier ones leave when they need not any more.
+    fn set_delivery(&mut self, now: Time, delivery: Delivery, out: &mut Outbox) {
+        if self.delivery == Delivery::InSequence && delivery == Delivery::OutOfSequence {
+            for ordinal in self.first_held..self.first_held + self.held.len() as u64 {
+                let held = self.held_mut(ordinal);
+                if held.fate == Fate::Complete {
+                    held.fate = Fate::Left;
+                    let held = *held;
+                    self.leave(ordinal, held, now, out);
+                }
+            }
+            self.forget_settled();
+        }
+        self.delivery = delivery;
+    }
+
+    /// Begins no TTI until [`release`](BlockArq::release); a running one ends.
+    pub fn hold(&mut self, out: &mut Outbox) {
+        if self.is_held {
+            return;
+        }
+        self.is_held = true;
+        if let Air::Waiting(_) = self.air {
+            self.air = Air::Idle;
+        }
+        out.fact(Fact::new(FactKind::TransmissionHeld, FlowId::NONE));
+    }
+
+    /// Goes on transmitting.
+    pub fn release(&mut self, now: Time, out: &mut Outbox) {
+        if !self.is_held {
+            return;
+        }
+        self.is_held = false;
+        self.plan(now);
+        out.fact(Fact::new(FactKind::TransmissionReleased, FlowId::NONE));
+    }
+
+    /// Hands back all that has not left, in the order it entered, through [`HANDED_BACK`]; a running TTI breaks off.
+    pub fn flush(&mut self, out: &mut Outbox) {
+        let mut inside: Vec<(u64, Packet)> =
+            self.leaving.drain(..).map(|(_, ordinal, packet)| (ordinal, packet)).collect();
+        let held = (self.first_held..).zip(&self.held);
+        let open = held.filter(|(_, held)| matches!(held.fate, Fate::Open | Fate::Complete));
+        inside.extend(open.map(|(ordinal, held)| (ordinal, held.packet)));
+        inside.sort_unstable_by_key(|&(ordinal, _)| ordinal);
+        for (_, packet) in inside {
+            self.traffic.hand_back(&packet);
+            out.send(HANDED_BACK, packet);
+        }
+        self.first_held += self.held.len() as u64;
+        self.held.clear();
+        self.next_packet = self.first_held;
+        self.next_offset = 0;
+        self.unsent_bytes = 0;
+        self.returning.clear();
+        self.next_to_leave = self.first_held;
+        self.on_air.clear();
+        self.air = Air::Idle;
     }
 
     fn held_mut(&mut self, ordinal: u64) -> &mut Held {
@@ -210,7 +301,7 @@ impl BlockArq {
 
     /// Plans the next TTI when none is running; a new packet does not wait for a block that comes back later.
     fn plan(&mut self, now: Time) {
-        if matches!(self.air, Air::Sending(_)) {
+        if matches!(self.air, Air::Sending(_)) || self.is_held {
             return;
         }
         let ready = if self.unsent_bytes > 0 { Some(now) } else { self.returning.front().map(|&(ready, _)| ready) };
@@ -284,11 +375,30 @@ impl BlockArq {
         if !error {
             out.fact(fact(FactKind::BlockDelivered).values(transmissions, 0));
             self.arrive(block, now, out);
-        } else if self.attempts == Attempts::AtMost(block.transmissions) {
+        } else if matches!(self.attempts, Attempts::AtMost(most) if block.transmissions >= most) {
             self.give_up(block, out);
         } else {
-            self.returning.push_back((now + self.feedback_delay, block));
+            self.come_back(now + self.feedback_delay, block);
         }
+    }
+
+    /// Puts a block into the queue of those sent again, in pieces if it is larger than blocks are by now.
+    fn come_back(&mut self, ready: Time, mut block: Block) {
+        while block.length > self.pdu {
+            let piece = Block { length: self.pdu, ..block };
+            self.returning.push_back((ready, piece));
+            block.number = self.next_block;
+            self.next_block += 1;
+            block.length -= piece.length;
+            block.offset += piece.length;
+            while let size = on_stream(&self.held_mut(block.packet).packet)
+                && block.offset >= size
+            {
+                block.offset -= size;
+                block.packet += 1;
+            }
+        }
+        self.returning.push_back((ready, block));
     }
 
     fn tell_fine(&self, first: Block, count: u64, out: &mut Outbox) {
@@ -324,7 +434,7 @@ impl BlockArq {
                 if delivery == Delivery::OutOfSequence {
                     held.fate = Fate::Left;
                     let held = *held;
-                    bearer.leave(held, now, out);
+                    bearer.leave(ordinal, held, now, out);
                 }
             }
         });
@@ -343,8 +453,7 @@ impl BlockArq {
                 held.fate = Fate::Abandoned;
                 let packet = held.packet;
                 bearer.traffic.drop(&packet);
-                let drop = Fact::new(FactKind::Drop, packet.flow).about(packet.seq, packet.size().as_bytes() as u32);
-                out.fact(drop.values(DropReason::AttemptsExhausted as u64, 0));
+                out.drop(&packet, DropReason::AttemptsExhausted);
             }
         });
         self.forget_settled();
@@ -361,7 +470,7 @@ impl BlockArq {
                 Fate::Open => break,
                 Fate::Complete => {
                     self.held_mut(self.next_to_leave).fate = Fate::Left;
-                    self.leave(held, now, out);
+                    self.leave(self.next_to_leave, held, now, out);
                 }
                 Fate::Left | Fate::Abandoned => {}
             }
@@ -381,16 +490,17 @@ impl BlockArq {
         }
     }
 
-    fn leave(&mut self, held: Held, now: Time, out: &mut Outbox) {
+    fn leave(&mut self, ordinal: u64, held: Held, now: Time, out: &mut Outbox) {
         let fact = Fact::new(FactKind::PacketDelivered, held.packet.flow);
         let fact = fact.about(held.packet.seq, held.packet.size().as_bytes() as u32);
-        let leaves = now + self.delay;
+        // The last one may have begun under a longer delay.
+        let leaves = self.leaving.back().map_or(now, |&(last, ..)| last).max(now + self.delay);
         out.fact(fact.values((leaves - held.entered).as_nanos(), 0));
-        if self.delay.is_zero() {
+        if leaves == now {
             self.traffic.deliver(&held.packet);
             out.send(Port(0), held.packet);
         } else {
-            self.leaving.push_back((leaves, held.packet));
+            self.leaving.push_back((leaves, ordinal, held.packet));
         }
     }
 }
@@ -399,22 +509,22 @@ impl Machine for BlockArq {
     fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, out: &mut Outbox) {
         self.traffic.enter(packet);
         let size = packet.size();
-        let fact = |kind| Fact::new(kind, packet.flow).about(packet.seq, size.as_bytes() as u32);
         let waiting = self.waiting();
         if !self.limit.admits(waiting, self.unsent_bytes, size) {
             self.traffic.drop(packet);
-            out.fact(fact(FactKind::Drop).values(DropReason::QueueFull as u64, 0));
+            out.drop(packet, DropReason::QueueFull);
             return;
         }
         let length = on_stream(packet);
         self.held.push_back(Held { packet: *packet, entered: now, missing: length, fate: Fate::Open });
         self.unsent_bytes += length;
-        out.fact(fact(FactKind::QueueLength).values(waiting as u64 + 1, self.unsent_bytes));
+        let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, size.as_bytes() as u32);
+        out.fact(joined.values(waiting as u64 + 1, self.unsent_bytes));
         self.plan(now);
     }
 
     fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(&(due, packet)) = self.leaving.front()
+        while let Some(&(due, _, packet)) = self.leaving.front()
             && due <= now
         {
             self.leaving.pop_front();
@@ -437,7 +547,7 @@ impl Machine for BlockArq {
             Air::Idle => None,
             Air::Waiting(time) | Air::Sending(time) => Some(time),
         };
-        let leaving = self.leaving.front().map(|&(due, _)| due);
+        let leaving = self.leaving.front().map(|&(due, ..)| due);
         match (radio, leaving) {
             (Some(radio), Some(leaving)) => Some(radio.min(leaving)),
             (radio, leaving) => radio.or(leaving),

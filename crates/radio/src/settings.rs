@@ -47,6 +47,23 @@ impl BlockArqSettings {
         Span::from_millis(20) // Lundsten Table 2; TS 25.302 §7.1.6 allows 10, 20, 40 and 80 ms
     }
 
+    /// Takes the value of one key over from `other`.
+    pub fn adopt(&mut self, key: &str, other: &Self) {
+        match key {
+            "rate" => self.rate = other.rate,
+            "tti" => self.tti = other.tti,
+            "pdu" => self.pdu = other.pdu,
+            "bler" => self.bler = other.bler,
+            "feedback_delay" => self.feedback_delay = other.feedback_delay,
+            "max_transmissions" => self.max_transmissions = other.max_transmissions,
+            "delivery" => self.delivery = other.delivery,
+            "delay" => self.delay = other.delay,
+            "queue" => self.queue = other.queue,
+            "tti_start" => self.tti_start = other.tti_start,
+            _ => {}
+        }
+    }
+
     /// Bytes of one block, and how many blocks a TTI carries; `None` when not a single byte fits.
     pub fn blocks_per_tti(&self) -> Option<(Size, u64)> {
         let capacity = self.rate.size_in(self.tti);
@@ -56,6 +73,19 @@ impl BlockArqSettings {
         };
         (pdu > Size::ZERO && count > 0).then_some((pdu, count))
     }
+}
+
+/// What becomes of packets while their terminal moves from one access to another (Teyeb, section 7.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Buffering {
+    /// What is in flight when the handover starts and what arrives during it is dropped.
+    #[default]
+    None,
+    /// What is in flight is dropped; what arrives is kept for the new access.
+    Intermediate,
+    /// Both are kept for the new access.
+    Full,
 }
 
 /// Size of a block.

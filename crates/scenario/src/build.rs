@@ -1,21 +1,29 @@
 //! From a checked scenario to a World: which machines there are and how they are wired.
 //!
 //! Down: server → wired links in their order → the terminal's bearer → terminal; up is the way back. Scripted
-//! faults stand behind their link.
+//! faults stand behind their link. A terminal that moves has a bearer in each access and a switch in front of them.
+//! In a live session the outside takes the places of the servers and the terminals.
+
+use std::collections::BTreeSet;
 
 use cellwind_engine::fact::FactRow;
 use cellwind_engine::machine::Port;
 use cellwind_engine::packet::FlowId;
 use cellwind_engine::random::Stream;
 use cellwind_engine::time::Time;
+use cellwind_engine::units::Size;
 use cellwind_engine::world::{MachineId, Route, World};
 use cellwind_path::faults::Faults;
 use cellwind_path::link::Link;
+use cellwind_path::meter::Meter;
+use cellwind_path::settings::LinkSettings;
 use cellwind_radio::block_arq::BlockArq;
+use cellwind_radio::handover::{Handover, TAKEN_BACK};
 use cellwind_transport::bulk::{Sink, Source};
 use cellwind_transport::tcp::payload_of_full_segment;
 
-use crate::directions::Direction;
+use crate::change::{Change, Planned, When};
+use crate::directions::{Direction, Directions};
 use crate::machines::AnyMachine;
 use crate::model::{Access, Bulk, Protocol, Scenario};
 
@@ -31,11 +39,20 @@ pub struct Record {
     pub capture: bool,
 }
 
-/// A World with the places of its flows.
+/// Exit of a live session through which packets reach the terminals.
+pub(crate) const TO_TERMINALS: u16 = 0;
+/// Exit of a live session through which packets reach the servers.
+pub(crate) const TO_SERVERS: u16 = 1;
+
+/// A World with the places of its parts.
 pub(crate) struct Built {
     pub world: World<AnyMachine>,
-    /// The two ends of each flow, in the order of the scenario.
+    /// The two ends of each flow, in the order of the scenario; none in a live session.
     pub flows: Vec<FlowEndpoints>,
+    /// The links, in the order of the scenario.
+    pub links: Vec<Directions<MachineId>>,
+    /// The terminals, in the order of the scenario.
+    pub terminals: Vec<TerminalStages>,
 }
 
 /// Indices into the World's machines.
@@ -45,10 +62,41 @@ pub(crate) struct FlowEndpoints {
     pub sink: usize,
 }
 
-struct Builder<'a> {
-    scenario: &'a Scenario,
-    replication: u32,
-    world: World<AnyMachine>,
+/// What stands between the wired links and a terminal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TerminalStages {
+    /// A bearer in each access that the terminal may be in; a switch knows them by their place in this list.
+    pub bearers: Vec<Bearer>,
+    /// The switch between the bearers, if there are several.
+    pub switch: Option<Directions<MachineId>>,
+    /// The count of what was delivered, if somebody waits for an amount.
+    pub meter: Option<MachineId>,
+}
+
+/// A terminal's bearer in one access.
+#[derive(Clone, Debug)]
+pub(crate) struct Bearer {
+    /// The access's place in the scenario.
+    pub access: usize,
+    /// Its machines, in the order a packet meets them.
+    pub stages: Directions<Vec<MachineId>>,
+}
+
+/// What the ends of the path are.
+enum Ends {
+    /// TCP machines, one pair per flow.
+    Flows(Vec<FlowEnds>),
+    /// The outside; a packet's flow number is that of its terminal.
+    Outside,
+}
+
+/// The machines at the two ends of a flow.
+struct FlowEnds {
+    server: MachineId,
+    terminal: MachineId,
+    /// The terminal's number in the scenario.
+    place: usize,
+    endpoints: FlowEndpoints,
 }
 
 /// Builds the World of one replication.
@@ -57,39 +105,95 @@ struct Builder<'a> {
 ///
 /// On a scenario that validation refuses.
 pub(crate) fn build(scenario: &Scenario, replication: u32, record: Record) -> Built {
-    let mut world = World::new();
-    if let Some(buffer) = record.facts {
-        world.record_facts(buffer);
-    }
-    if record.capture {
-        world.record_packets();
-    }
-    let mut builder = Builder { scenario, replication, world };
+    let mut builder = Builder::new(scenario, replication, record, may_move(scenario));
     let ends = builder.add_flows();
-    let at = |end: fn(&Ends) -> MachineId| -> Vec<_> { ends.iter().map(|ends| (end(ends), Port(0))).collect() };
-    builder.wire_down(&ends, at(|ends| ends.terminal));
-    builder.wire_up(&ends, at(|ends| ends.server));
-    let flows = ends.iter().map(|ends| ends.endpoints).collect();
-    Built { world: builder.world, flows }
+    builder.wire(Ends::Flows(ends))
 }
 
-/// The machines at the two ends of a flow, by place.
-#[derive(Clone, Copy)]
-struct Ends {
-    server: MachineId,
-    terminal: MachineId,
-    /// The terminal's number in the scenario.
-    place: usize,
-    endpoints: FlowEndpoints,
+/// Builds the World of one replication with the outside at its ends. The entry for what goes down to terminal `k` has
+/// the number `2 k`, that for what comes up from it `2 k + 1`.
+///
+/// # Panics
+///
+/// On a scenario that validation refuses.
+pub(crate) fn build_live(scenario: &Scenario, replication: u32, record: Record) -> Built {
+    let all = scenario.access.len();
+    let mut may_be_in = may_move(scenario);
+    if all <= MOST_BEARERS && parts(scenario) + 4 * all * scenario.terminal.len() <= MOST_MACHINES {
+        for accesses in &mut may_be_in {
+            accesses.extend(0..all);
+            keep_first(accesses);
+        }
+    }
+    Builder::new(scenario, replication, record, may_be_in).wire(Ends::Outside)
 }
 
-impl Builder<'_> {
+/// Whether the machines of the scenario fit a World, and the bearers of each terminal its switch.
+pub(crate) fn fits(scenario: &Scenario) -> bool {
+    let may_be_in = may_move(scenario);
+    let bearers: usize = may_be_in.iter().map(Vec::len).sum();
+    parts(scenario) + 4 * bearers <= MOST_MACHINES && may_be_in.iter().all(|accesses| accesses.len() <= MOST_BEARERS)
+}
+
+/// The most machines of a World, whose numbers have 16 bits.
+const MOST_MACHINES: usize = 1 << 16;
+/// The most bearers of a terminal, whose switch numbers them with 8 bits.
+const MOST_BEARERS: usize = 255;
+
+/// The most machines that there can be besides bearers: links and accesses with scripted faults take two for each
+/// direction, terminals a switch for each direction and a meter.
+fn parts(scenario: &Scenario) -> usize {
+    4 * scenario.link.len() + 3 * scenario.terminal.len() + 2 * scenario.flow.len()
+}
+
+/// The accesses that each terminal may be in, its first one first.
+fn may_move(scenario: &Scenario) -> Vec<Vec<usize>> {
+    let first = |name: &String| {
+        let access = scenario.access_of(name).and_then(|(access, _)| scenario.access.get_index_of(access));
+        access.into_iter().collect()
+    };
+    let mut may_be_in: Vec<Vec<usize>> = scenario.terminal.keys().map(first).collect();
+    for planned in &scenario.plan {
+        if let Change::Handover { terminal, to, .. } = planned.change {
+            may_be_in[usize::from(terminal)].push(usize::from(to));
+        }
+    }
+    may_be_in.iter_mut().for_each(keep_first);
+    may_be_in
+}
+
+/// Drops what stands in the list a second time.
+fn keep_first(list: &mut Vec<usize>) {
+    let mut seen = BTreeSet::new();
+    list.retain(|&item| seen.insert(item));
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    replication: u32,
+    world: World<AnyMachine>,
+    /// The accesses that each terminal may be in.
+    may_be_in: Vec<Vec<usize>>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(scenario: &'a Scenario, replication: u32, record: Record, may_be_in: Vec<Vec<usize>>) -> Self {
+        let mut world = World::new();
+        if let Some(buffer) = record.facts {
+            world.record_facts(buffer);
+        }
+        if record.capture {
+            world.record_packets();
+        }
+        Builder { scenario, replication, world, may_be_in }
+    }
+
     fn stream(&self, name: &str) -> Stream {
         Stream::new(self.scenario.seed, self.replication, name)
     }
 
     /// The machines of all flows, which come first in the World: a source and a sink each.
-    fn add_flows(&mut self) -> Vec<Ends> {
+    fn add_flows(&mut self) -> Vec<FlowEnds> {
         let scenario = self.scenario;
         let mut all = Vec::with_capacity(scenario.flow.len());
         for (index, (name, flow)) in scenario.flow.iter().enumerate() {
@@ -110,81 +214,188 @@ impl Builder<'_> {
             let place = scenario.terminal.get_index_of(scenario.terminal_of(flow)).expect("validated");
             self.world.capture_at(server, SERVER_POINT);
             self.world.capture_at(terminal, SERVER_POINT + 1 + place as u16);
-            all.push(Ends { server, terminal, place, endpoints });
+            all.push(FlowEnds { server, terminal, place, endpoints });
         }
         all
     }
 
-    /// The machines of all links in one direction, in the order a packet meets them.
-    fn add_links(&mut self, direction: Direction) -> Vec<MachineId> {
+    /// Adds what is between the ends and wires it all.
+    fn wire(mut self, ends: Ends) -> Built {
+        let down = self.wire_down(&ends);
+        let up = self.wire_up(&ends);
+        let links = down.links.into_iter().zip(up.links).map(|(down, up)| Directions { down, up }).collect();
+        let mut terminals = Vec::with_capacity(down.terminals.len());
+        for (terminal, (down, up)) in down.terminals.into_iter().zip(up.terminals).enumerate() {
+            let both = down.bearers.into_iter().zip(up.bearers).zip(&self.may_be_in[terminal]);
+            let bearer = |((down, up), &access)| Bearer { access, stages: Directions { down, up } };
+            terminals.push(TerminalStages {
+                bearers: both.map(bearer).collect(),
+                switch: down.switch.zip(up.switch).map(|(down, up)| Directions { down, up }),
+                meter: down.meter,
+            });
+        }
+        let flows = match ends {
+            Ends::Flows(flows) => flows.iter().map(|ends| ends.endpoints).collect(),
+            Ends::Outside => {
+                for (&down, &up) in down.entries.iter().zip(&up.entries) {
+                    self.world.add_entry(down, Port(0));
+                    self.world.add_entry(up, Port(0));
+                }
+                Vec::new()
+            }
+        };
+        Built { world: self.world, flows, links, terminals }
+    }
+
+    fn add_link(&mut self, name: String, settings: &LinkSettings) -> Vec<MachineId> {
+        let losses = self.stream(&format!("{name}/losses"));
+        let mut stages = vec![self.world.add(name.clone(), AnyMachine::Link(Link::new(settings, losses)))];
+        if !settings.faults.is_empty() {
+            let rules = settings.faults.iter().map(|fault| fault.rule().expect("validated")).collect();
+            stages.push(self.world.add(format!("{name}/faults"), AnyMachine::Faults(Faults::new(rules))));
+        }
+        stages
+    }
+
+    /// The machines of all links in one direction, in the order a packet meets them, and the links themselves in the
+    /// order of the scenario.
+    fn add_links(&mut self, direction: Direction) -> (Vec<MachineId>, Vec<MachineId>) {
         let mut stages = Vec::new();
+        let mut links = Vec::new();
         let scenario = self.scenario;
         for (name, link) in &scenario.link {
-            let settings = link.get(direction);
-            let name = format!("link/{name}/{}", direction.word());
-            let losses = self.stream(&format!("{name}/losses"));
-            let mut stage = vec![self.world.add(name.clone(), AnyMachine::Link(Link::new(settings, losses)))];
-            if !settings.faults.is_empty() {
-                let rules = settings.faults.iter().map(|fault| fault.rule().expect("validated")).collect();
-                stage.push(self.world.add(format!("{name}/faults"), AnyMachine::Faults(Faults::new(rules))));
-            }
+            let stage = self.add_link(format!("link/{name}/{}", direction.word()), link.get(direction));
+            links.push(stage[0]);
             match direction {
                 Direction::Down => stages.extend(stage),
                 Direction::Up => drop(stages.splice(0..0, stage)),
             }
         }
-        stages
+        (stages, links)
     }
 
-    /// The bearer of each terminal in one direction; none where a terminal has no access.
-    fn add_bearers(&mut self, direction: Direction) -> Vec<Option<MachineId>> {
+    /// The bearers of each terminal in one direction, with a switch where there are several.
+    fn add_bearers(&mut self, direction: Direction) -> Vec<OneWay> {
         let scenario = self.scenario;
-        let mut bearers = Vec::with_capacity(scenario.terminal.len());
-        for terminal in scenario.terminal.keys() {
-            bearers.push(scenario.access_of(terminal).map(|(access, settings)| {
-                let Access::BlockArq(settings) = settings;
-                let name = format!("access/{access}/{terminal}/{}", direction.word());
-                let errors = self.stream(&format!("{name}/errors"));
-                let bearer = BlockArq::new(settings.get(direction), errors).expect("validated");
-                self.world.add(name, AnyMachine::BlockArq(bearer))
-            }));
+        let mut all = Vec::with_capacity(scenario.terminal.len());
+        for (place, terminal) in scenario.terminal.keys().enumerate() {
+            let accesses = std::mem::take(&mut self.may_be_in[place]);
+            let mut one_way = OneWay::default();
+            for &access in &accesses {
+                let (name, settings) = scenario.access.get_index(access).expect("validated");
+                let name = format!("access/{name}/{terminal}/{}", direction.word());
+                one_way.bearers.push(match settings {
+                    Access::BlockArq(settings) => {
+                        let errors = self.stream(&format!("{name}/errors"));
+                        let bearer = BlockArq::new(settings.get(direction), errors).expect("validated");
+                        vec![self.world.add(name, AnyMachine::BlockArq(bearer))]
+                    }
+                    Access::Link(settings) => self.add_link(name, settings.get(direction)),
+                });
+            }
+            if one_way.bearers.len() > 1 {
+                let name = format!("handover/{terminal}/{}", direction.word());
+                let switch = self.world.add(name, AnyMachine::Handover(Handover::new(0)));
+                one_way.switch = Some(switch);
+                one_way.bearers.iter().for_each(|stages| {
+                    self.world.connect(switch, Route::To(stages[0], Port(0)));
+                });
+            }
+            self.may_be_in[place] = accesses;
+            all.push(one_way);
         }
-        bearers
+        all
     }
 
-    fn wire_down(&mut self, ends: &[Ends], terminals: Vec<(MachineId, Port)>) {
-        let stages = self.add_links(Direction::Down);
-        let bearers = self.add_bearers(Direction::Down);
-        let behind_links: Vec<_> = ends
-            .iter()
-            .zip(&terminals)
-            .map(|(ends, &terminal)| bearers[ends.place].map_or(terminal, |bearer| (bearer, Port(0))))
-            .collect();
-        self.chain(&stages, Route::ByFlow(behind_links.clone()));
-        for (ends, behind) in ends.iter().zip(behind_links) {
-            let first = stages.first().map_or(behind, |&stage| (stage, Port(0)));
-            self.world.connect(ends.server, Route::To(first.0, first.1));
-        }
-        for bearer in bearers.into_iter().flatten() {
-            self.world.connect(bearer, Route::ByFlow(terminals.clone()));
+    /// Wires the bearers of a terminal to what is behind them, and back to their switch.
+    fn connect_bearers(&mut self, one_way: &OneWay, behind: &Route) {
+        for stages in &one_way.bearers {
+            self.chain(stages, behind.clone());
+            if let Some(switch) = one_way.switch {
+                stages.iter().for_each(|&stage| self.world.connect(stage, Route::To(switch, TAKEN_BACK)));
+            }
         }
     }
 
-    fn wire_up(&mut self, ends: &[Ends], servers: Vec<(MachineId, Port)>) {
-        let bearers = self.add_bearers(Direction::Up);
-        let stages = self.add_links(Direction::Up);
-        let behind_bearer = match stages.first() {
-            Some(&stage) => Route::To(stage, Port(0)),
-            None => Route::ByFlow(servers.clone()),
+    fn wire_down(&mut self, ends: &Ends) -> Direct {
+        let (stages, links) = self.add_links(Direction::Down);
+        let mut terminals = self.add_bearers(Direction::Down);
+        let at_terminals = match ends {
+            Ends::Flows(flows) => Route::ByFlow(flows.iter().map(|ends| (ends.terminal, Port(0))).collect()),
+            Ends::Outside => Route::Exit(TO_TERMINALS),
         };
-        for ends in ends {
-            let route = bearers[ends.place].map_or(behind_bearer.clone(), |bearer| Route::To(bearer, Port(0)));
-            self.world.connect(ends.terminal, route);
+        for (place, one_way) in terminals.iter_mut().enumerate() {
+            one_way.meter = self.add_meter(place);
+            if let Some(meter) = one_way.meter {
+                self.world.connect(meter, at_terminals.clone());
+            }
+            let behind = one_way.meter.map_or(at_terminals.clone(), |meter| Route::To(meter, Port(0)));
+            self.connect_bearers(one_way, &behind);
         }
-        for bearer in bearers.into_iter().flatten() {
-            self.world.connect(bearer, behind_bearer.clone());
+        // What stands behind the links, by flow; nothing does where a terminal has no access.
+        let behind_links = match ends {
+            Ends::Flows(flows) => {
+                let first = |ends: &FlowEnds| terminals[ends.place].first().unwrap_or(ends.terminal);
+                Route::ByFlow(flows.iter().map(|ends| (first(ends), Port(0))).collect())
+            }
+            Ends::Outside => {
+                let first: Option<Vec<_>> = terminals.iter().map(|one_way| Some((one_way.first()?, Port(0)))).collect();
+                first.map_or(at_terminals, Route::ByFlow)
+            }
+        };
+        self.chain(&stages, behind_links);
+        let entry = |place: usize| stages.first().copied().or(terminals[place].first());
+        let mut entries = Vec::new();
+        match ends {
+            Ends::Flows(flows) => {
+                for ends in flows {
+                    self.world.connect(ends.server, Route::To(entry(ends.place).unwrap_or(ends.terminal), Port(0)));
+                }
+            }
+            Ends::Outside => entries.extend((0..terminals.len()).map(|place| entry(place).expect("validated"))),
         }
-        self.chain(&stages, Route::ByFlow(servers));
+        Direct { links, terminals, entries }
+    }
+
+    fn wire_up(&mut self, ends: &Ends) -> Direct {
+        let terminals = self.add_bearers(Direction::Up);
+        let (stages, links) = self.add_links(Direction::Up);
+        let at_servers = match ends {
+            Ends::Flows(flows) => Route::ByFlow(flows.iter().map(|ends| (ends.server, Port(0))).collect()),
+            Ends::Outside => Route::Exit(TO_SERVERS),
+        };
+        let behind_bearers = match stages.first() {
+            Some(&stage) => Route::To(stage, Port(0)),
+            None => at_servers.clone(),
+        };
+        for one_way in &terminals {
+            self.connect_bearers(one_way, &behind_bearers);
+        }
+        let entry = |place: usize| terminals[place].first().or(stages.first().copied());
+        let mut entries = Vec::new();
+        match ends {
+            Ends::Flows(flows) => {
+                for ends in flows {
+                    let route = entry(ends.place).map_or(behind_bearers.clone(), |first| Route::To(first, Port(0)));
+                    self.world.connect(ends.terminal, route);
+                }
+            }
+            Ends::Outside => entries.extend((0..terminals.len()).map(|place| entry(place).expect("validated"))),
+        }
+        self.chain(&stages, at_servers);
+        Direct { links, terminals, entries }
+    }
+
+    /// The count of what a terminal is delivered, if an event waits for it.
+    fn add_meter(&mut self, place: usize) -> Option<MachineId> {
+        let amount = |planned: &Planned| match planned.when {
+            When::After { terminal, amount } if usize::from(terminal) == place => Some(amount),
+            _ => None,
+        };
+        let amounts: Vec<Size> = self.scenario.plan.iter().filter_map(amount).collect();
+        let (name, _) = self.scenario.terminal.get_index(place)?;
+        let meter = AnyMachine::Meter(Meter::new(amounts.clone()));
+        (!amounts.is_empty()).then(|| self.world.add(format!("meter/{name}"), meter))
     }
 
     /// Wires stages one after the other, and the last one to `end`.
@@ -195,5 +406,28 @@ impl Builder<'_> {
         if let Some(&last) = stages.last() {
             self.world.connect(last, end);
         }
+    }
+}
+
+/// One direction of a path.
+struct Direct {
+    links: Vec<MachineId>,
+    terminals: Vec<OneWay>,
+    /// In a live session: the machine that each terminal's packets enter first.
+    entries: Vec<MachineId>,
+}
+
+/// One direction of what stands between the wired links and a terminal.
+#[derive(Default)]
+struct OneWay {
+    bearers: Vec<Vec<MachineId>>,
+    switch: Option<MachineId>,
+    meter: Option<MachineId>,
+}
+
+impl OneWay {
+    /// The machine that packets from the wired links enter first, or those from the terminal.
+    fn first(&self) -> Option<MachineId> {
+        self.switch.or(self.bearers.first().map(|stages| stages[0])).or(self.meter)
     }
 }

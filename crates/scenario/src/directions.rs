@@ -56,6 +56,14 @@ pub struct Directions<T> {
 }
 
 impl<T> Directions<T> {
+    /// The settings of one direction, to change.
+    pub fn get_mut(&mut self, direction: Direction) -> &mut T {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
+
     /// The settings of one direction.
     pub fn get(&self, direction: Direction) -> &T {
         match direction {

@@ -74,14 +74,16 @@ mistakes! {
     WrongType = "wrong-type",
     /// A value of the right type that cannot be understood or is not allowed.
     BadValue = "bad-value",
-    /// The name of a link, access, terminal or flow has other characters than letters, digits, `_` and `-`.
+    /// The name of a link, access, terminal, flow or workload has other characters than letters, digits, `_` and `-`.
     BadName = "bad-name",
-    /// A terminal or flow refers to something that the scenario does not have.
+    /// A terminal, flow, event or workload refers to something that the scenario does not have.
     UnknownReference = "unknown-reference",
-    /// A terminal or flow does not say which of several things it means.
+    /// A terminal, flow or event does not say which of several things it means.
     Ambiguous = "ambiguous",
-    /// The scenario has no flow, so there is nothing to run.
+    /// The scenario has no flow, so there is nothing to simulate.
     NoFlow = "no-flow",
+    /// An event changes something that cannot change while the scenario runs.
+    NotChangeable = "not-changeable",
     /// There is neither a link nor an access between servers and terminals.
     NoPath = "no-path",
     /// A flow never ends and neither does the scenario.

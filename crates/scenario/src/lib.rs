@@ -4,11 +4,12 @@
 //! they stand; [`resolve`] lays it over what it extends and applies `--set`; [`de`] turns the tree into the types of
 //! [`model`]; `validate` checks what types cannot say. Every mistake on the way is a [`ScenarioError`].
 //!
-//! [`run`] builds the World of one replication, drives it in virtual time and collects the results; [`swarm`] does
-//! so with random scenarios and all checks on.
+//! A [`Session`] is the World of one replication with its plan of changes. [`run`] drives one in virtual time and
+//! collects the results; [`swarm`] does so with random scenarios and all checks on; a live run drives one by a clock.
 
 mod build;
 pub mod capture;
+pub mod change;
 pub mod de;
 pub mod directions;
 pub mod error;
@@ -21,14 +22,17 @@ mod read;
 pub mod resolve;
 pub mod run;
 pub mod schema;
+pub mod session;
 pub mod source;
 pub mod swarm;
 mod validate;
 mod write;
 
+pub use change::{Change, ChangeError};
 pub use directions::{Direction, Directions};
 pub use error::{Mistake, ScenarioError};
 pub use load::{Loaded, load, parse, preset_text, presets, tcp_settings};
 pub use model::Scenario;
 pub use presets::Kind;
 pub use schema::schema;
+pub use session::Session;

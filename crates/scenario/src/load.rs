@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use cellwind_transport::tcp::settings::TcpSettings;
 
+use crate::change::Change;
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError};
 use crate::model::{Protocol, Scenario};
 use crate::node::Node;
 use crate::presets::{self, Kind, PRESETS, Preset};
+use crate::resolve::Assignment;
 use crate::source::Source;
-use crate::{read, resolve, validate};
+use crate::{change, read, resolve, validate};
 
 /// A scenario that was loaded, and where it came from.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// The tree with everything the file extends, before any `--set`.
     tree: Node,
+    /// The tree that the scenario was read from.
+    resolved: Node,
     sets: Vec<(String, String)>,
 }
 
@@ -58,6 +62,44 @@ impl Loaded {
     pub fn with_values(&self, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
         let sets = self.sets.iter().chain(sets).cloned().collect();
         from_tree(self.tree.clone(), sets, self.name.clone(), self.summary.clone())
+    }
+
+    /// Refuses a scenario that cannot be simulated, because it has no flow.
+    pub fn check_simulated(&self) -> Result<(), ScenarioError> {
+        validate::check_simulated(&self.scenario, &self.resolved)
+    }
+
+    /// New values of links and accesses while the scenario runs: dotted paths and TOML values, as in `set` of an event.
+    pub fn change_set(&self, sets: &[(String, String)]) -> Result<Change, ScenarioError> {
+        let assignments = sets.iter().map(|(path, value)| Assignment::of_text("set", path, value));
+        change::set(&self.scenario, &self.resolved, assignments.collect::<Result<_, _>>()?)
+    }
+
+    /// A handover while the scenario runs, from the same words as in an event.
+    pub fn change_handover(
+        &self,
+        to: &str,
+        terminal: Option<&str>,
+        delay: Option<&str>,
+        buffering: Option<&str>,
+    ) -> Result<Change, ScenarioError> {
+        let words = [("handover", Some(to)), ("terminal", terminal), ("delay", delay), ("buffering", buffering)];
+        self.change_event("handover", &words)
+    }
+
+    /// A delay spike while the scenario runs, from the same words as in an event.
+    pub fn change_spike(&self, duration: &str, terminal: Option<&str>) -> Result<Change, ScenarioError> {
+        self.change_event("spike", &[("spike", Some(duration)), ("terminal", terminal)])
+    }
+
+    /// The change that the keys of an event stand for; reports call the text `name`.
+    fn change_event(&self, name: &str, words: &[(&str, Option<&str>)]) -> Result<Change, ScenarioError> {
+        let line = |(key, word): &(&str, Option<&str>)| {
+            word.map(|word| format!("{key} = {}\n", toml::Value::String(word.to_string())))
+        };
+        let text: String = words.iter().filter_map(line).collect();
+        let node = Node::parse(&Source::new(name, text))?;
+        change::event(&self.scenario, &node)
     }
 }
 
@@ -93,7 +135,9 @@ fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: Str
     let mut scenario: Scenario = from_node(&resolved).map_err(resolve::offer_extends)?;
     scenario.fill_in();
     let warnings = validate::check(&scenario, &resolved)?;
-    Ok(Loaded { scenario, name, summary, warnings, tree, sets })
+    scenario.plan = change::plan(&scenario, &resolved)?;
+    validate::check_size(&scenario, &resolved)?;
+    Ok(Loaded { scenario, name, summary, warnings, tree, resolved, sets })
 }
 
 impl Scenario {

@@ -5,7 +5,10 @@ use cellwind_engine::packet::Packet;
 use cellwind_engine::time::Time;
 use cellwind_path::faults::Faults;
 use cellwind_path::link::Link;
+use cellwind_path::meter::Meter;
+use cellwind_path::traffic::Traffic;
 use cellwind_radio::block_arq::BlockArq;
+use cellwind_radio::handover::Handover;
 use cellwind_transport::bulk::{Sink, Source};
 
 /// Any machine of a scenario.
@@ -23,6 +26,10 @@ pub enum AnyMachine {
     Faults(Faults),
     /// One direction of a block-ARQ bearer.
     BlockArq(BlockArq),
+    /// One direction of the switch between the accesses of a terminal.
+    Handover(Handover),
+    /// A count of what a terminal was delivered.
+    Meter(Meter),
 }
 
 /// Calls the same method of whichever machine it is.
@@ -34,6 +41,8 @@ macro_rules! each {
             AnyMachine::Link($machine) => $call,
             AnyMachine::Faults($machine) => $call,
             AnyMachine::BlockArq($machine) => $call,
+            AnyMachine::Handover($machine) => $call,
+            AnyMachine::Meter($machine) => $call,
         }
     };
 }
@@ -64,6 +73,19 @@ impl AnyMachine {
             AnyMachine::Link(link) => link.check(),
             AnyMachine::Faults(faults) => faults.check(),
             AnyMachine::BlockArq(bearer) => bearer.check(),
+            AnyMachine::Handover(switch) => switch.check(),
+            AnyMachine::Meter(_) => Ok(()),
+        }
+    }
+
+    /// What went through, for the stages of a path.
+    pub fn traffic(&self) -> Option<&Traffic> {
+        match self {
+            AnyMachine::Source(_) | AnyMachine::Sink(_) | AnyMachine::Meter(_) => None,
+            AnyMachine::Link(link) => Some(link.traffic()),
+            AnyMachine::Faults(faults) => Some(faults.traffic()),
+            AnyMachine::BlockArq(bearer) => Some(bearer.traffic()),
+            AnyMachine::Handover(switch) => Some(switch.traffic()),
         }
     }
 }

@@ -17,10 +17,18 @@ use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::change::Planned;
 use crate::de::LABELLED;
 use crate::directions::{Direction, Directions};
 
-/// Servers, wired links, access networks and terminals, and the flows between a server and a terminal.
+mod event;
+mod live;
+
+pub use event::Event;
+pub use live::{Kernel, Live, Workload};
+
+/// Servers, wired links, access networks and terminals, the flows between a server and a terminal, and what changes
+/// while they run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scenario {
@@ -54,13 +62,28 @@ pub struct Scenario {
     /// Flows between a server and a terminal.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub flow: IndexMap<String, Flow>,
+    /// Changes while the scenario runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub event: Vec<Event>,
+    /// How the scenario runs live, with real packets.
+    #[serde(skip_serializing_if = "Live::is_default")]
+    pub live: Live,
+    /// Commands that run at the ends of a live run.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub workload: IndexMap<String, Workload>,
+    /// What the events do, checked and typed.
+    #[serde(skip)]
+    pub(crate) plan: Vec<Planned>,
 }
 
 /// The tables of [`Scenario`] whose keys are names of the writer's choice.
-pub const SECTIONS: [&str; 4] = ["link", "access", "terminal", "flow"];
+pub const SECTIONS: [&str; 5] = ["link", "access", "terminal", "flow", "workload"];
 
 /// The terminal of a scenario that names none.
 pub const DEFAULT_TERMINAL: &str = "ue";
+
+/// The name of the other end.
+pub const SERVER: &str = "server";
 
 impl Default for Scenario {
     fn default() -> Self {
@@ -74,6 +97,10 @@ impl Default for Scenario {
             access: IndexMap::new(),
             terminal: IndexMap::new(),
             flow: IndexMap::new(),
+            event: Vec::new(),
+            live: Live::default(),
+            workload: IndexMap::new(),
+            plan: Vec::new(),
         }
     }
 }
@@ -87,9 +114,11 @@ pub type Link = Directions<LinkSettings>;
 pub enum Access {
     /// A radio bearer that resends blocks until they arrive (Lundsten, section 5.2).
     BlockArq(Directions<BlockArqSettings>),
+    /// A rate, a latency and a queue for each terminal, with the keys of `link` (Teyeb, Table 7.1).
+    Link(Link),
 }
 
-deserialize_by_type!(Access { BlockArq(settings: Directions<BlockArqSettings>) });
+deserialize_by_type!(Access { BlockArq(settings: Directions<BlockArqSettings>), Link(settings: Link) });
 
 /// A terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -66,7 +66,7 @@ macro_rules! presets {
 pub const PRESETS: &[Preset] = presets! {
     Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" }
     Access "access/" { "umts-384" "umts-128" "umts-64" }
-    Transport "transport/" { "tahoe" "reno" "newreno" "sack" }
+    Transport "transport/" { "tahoe" "reno" "newreno" "sack" "linux-reno" "linux-cubic" }
 };
 
 impl Preset {

@@ -135,49 +135,79 @@ fn source_of(extends: &Node, kind: Kind, chain: &mut Chain) -> Result<Arc<Source
 /// It changes what is there. A new link, access, terminal or flow must be given whole, in one value, or else
 /// every slip in a name would make one; only `extends` and `type` may also begin a new access.
 pub fn set(root: &mut Node, path: &str, value: &str) -> Result<(), ScenarioError> {
-    let source = Source::new("--set", format!("{path}={value}"));
-    let names: Vec<&str> = path.split('.').map(str::trim).collect();
-    let leaf = value_of(&source, path.len() + 1).map_err(|error| error.with_path(&names))?;
-    let keys = set_keys(&source, path.len())?;
-    check_name(root, &keys)?;
-
-    let mut place = root;
-    let mut walked: Vec<String> = Vec::new();
-    for key in &keys {
-        place = step(place, key, &walked)?;
-        walked.push(key.name.to_string());
-    }
-    let key = keys.last().filter(|_| place.key.is_some()).map(|key| key.origin.clone());
-    let old = std::mem::replace(place, Node::empty_table(&leaf.origin));
-    *place = Node { key, ..merge(old, leaf, &mut walked) };
-    Ok(())
+    Assignment::of_text("--set", path, value)?.put(root)
 }
 
-/// A key of the path of a `--set`.
-struct SetKey<'a> {
-    name: &'a str,
-    origin: Origin,
+/// A value for the place that a path names.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The path.
+    pub keys: Vec<SetKey>,
+    /// The value.
+    pub value: Node,
+}
+
+/// A key of the path of an assignment.
+#[derive(Clone, Debug)]
+pub struct SetKey {
+    /// The key itself.
+    pub name: String,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+impl Assignment {
+    /// The assignment `path=value`, given as two texts; reports call them `name`.
+    pub fn of_text(name: &str, path: &str, value: &str) -> Result<Assignment, ScenarioError> {
+        let source = Source::new(name, format!("{path}={value}"));
+        let names: Vec<&str> = path.split('.').map(str::trim).collect();
+        let value = value_of(&source, path.len() + 1).map_err(|error| error.with_path(&names))?;
+        let keys = set_keys(path, |range| Origin::new(&source, range))?;
+        Ok(Assignment { keys, value })
+    }
+
+    /// The assignment that a key of a table with its value is, where the key is a path.
+    pub fn of_entry(path: &str, value: &Node) -> Result<Assignment, ScenarioError> {
+        let keys = set_keys(path, |_| value.key_origin().clone())?;
+        Ok(Assignment { keys, value: value.clone() })
+    }
+
+    /// Applies it to a tree.
+    pub fn put(self, root: &mut Node) -> Result<(), ScenarioError> {
+        let Assignment { keys, value } = self;
+        check_name(root, &keys)?;
+        let mut place = root;
+        let mut walked: Vec<String> = Vec::new();
+        for key in &keys {
+            place = step(place, key, &walked)?;
+            walked.push(key.name.clone());
+        }
+        let key = keys.last().filter(|_| place.key.is_some()).map(|key| key.origin.clone());
+        let old = std::mem::replace(place, Node::empty_table(&value.origin));
+        *place = Node { key, ..merge(old, value, &mut walked) };
+        Ok(())
+    }
 }
 
 fn bad_set(origin: &Origin, message: impl Into<String>) -> ScenarioError {
     ScenarioError::new(Mistake::BadSet, message).at(origin)
 }
 
-/// The keys of the dotted path that fills the first `length` bytes of a `--set`.
-fn set_keys(source: &Arc<Source>, length: usize) -> Result<Vec<SetKey<'_>>, ScenarioError> {
+/// The keys of a dotted path; `origin` says where a range of its bytes stands.
+fn set_keys(path: &str, origin: impl Fn(std::ops::Range<usize>) -> Origin) -> Result<Vec<SetKey>, ScenarioError> {
     let mut keys = Vec::new();
     let mut offset = 0;
-    for key in source.text[..length].split('.') {
-        let origin = Origin::new(source, offset..offset + key.len());
+    for key in path.split('.') {
+        let origin = origin(offset..offset + key.len());
         offset += key.len() + 1;
         if key.trim().is_empty() {
             return Err(
                 bad_set(&origin, "a key of the path is empty").allowed("a dotted path such as access.umts.bler")
             );
         }
-        keys.push(SetKey { name: key.trim(), origin });
+        keys.push(SetKey { name: key.trim().to_string(), origin });
     }
-    let whole = Origin::new(source, 0..length);
+    let whole = origin(0..path.len());
     match &keys[..] {
         [only] if only.name == "extends" => {
             Err(bad_set(&whole, "`extends` cannot be set here; name the other scenario instead"))
@@ -189,30 +219,30 @@ fn set_keys(source: &Arc<Source>, length: usize) -> Result<Vec<SetKey<'_>>, Scen
     }
 }
 
-/// Refuses a path through a link, access, terminal or flow that the scenario does not have.
-fn check_name(root: &Node, keys: &[SetKey<'_>]) -> Result<(), ScenarioError> {
+/// Refuses a path through a named table that the scenario does not have.
+pub fn check_name(root: &Node, keys: &[SetKey]) -> Result<(), ScenarioError> {
     let [section, named, next, ..] = keys else { return Ok(()) };
-    let may_begin = section.name == "access" && matches!(next.name, "extends" | "type");
-    if !SECTIONS.contains(&section.name) || may_begin {
+    let may_begin = section.name == "access" && matches!(next.name.as_str(), "extends" | "type");
+    if !SECTIONS.contains(&section.name.as_str()) || may_begin {
         return Ok(());
     }
-    let table = root.get(section.name).and_then(Node::as_table);
+    let table = root.get(&section.name).and_then(Node::as_table);
     let mut known: Vec<&str> = table.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     if section.name == "terminal" && known.is_empty() {
         known.push(DEFAULT_TERMINAL);
     }
-    if known.contains(&named.name) {
+    if known.contains(&named.name.as_str()) {
         return Ok(());
     }
-    let section = section.name;
+    let section = &section.name;
     Err(bad_set(&named.origin, format!("the scenario has no {section} of this name"))
-        .found(quoted(named.name))
-        .known(named.name, known)
+        .found(quoted(&named.name))
+        .known(&named.name, known)
         .note(format!("a new {section} is given whole, as in {section}.NAME={{ … }}")))
 }
 
 /// The value below `key` in `place`, made if it is not there; `walked` is the path of `place`.
-fn step<'a>(place: &'a mut Node, key: &SetKey<'_>, walked: &[String]) -> Result<&'a mut Node, ScenarioError> {
+fn step<'a>(place: &'a mut Node, key: &SetKey, walked: &[String]) -> Result<&'a mut Node, ScenarioError> {
     let SetKey { name, origin } = key;
     let stand_in = Node::empty_table(origin);
     *place = node::expand_string(std::mem::replace(place, stand_in), walked);
@@ -220,7 +250,7 @@ fn step<'a>(place: &'a mut Node, key: &SetKey<'_>, walked: &[String]) -> Result<
     match &mut place.value {
         Value::Table(table) => {
             let fresh = || Node { key: Some(origin.clone()), ..Node::empty_table(origin) };
-            Ok(table.entry((*name).to_string()).or_insert_with(fresh))
+            Ok(table.entry(name.clone()).or_insert_with(fresh))
         }
         Value::Array(items) => {
             let count = items.len();

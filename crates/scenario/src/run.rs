@@ -5,16 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cellwind_engine::fact::FactRow;
 use cellwind_engine::time::{Span, Time};
-use cellwind_engine::world::{Captured as Seen, Stalled, World};
+use cellwind_engine::world::{Captured as Seen, Stalled};
 use cellwind_path::traffic::Traffic;
 use cellwind_radio::block_arq::Blocks;
 use cellwind_transport::tcp::Counters;
 
 pub use crate::build::Record;
-use crate::build::{Built, FlowEndpoints, SERVER_POINT, build};
+use crate::build::{FlowEndpoints, SERVER_POINT};
 use crate::capture::{Captured, End, FlowEnds, pcapng};
+use crate::change::ChangeError;
 use crate::machines::AnyMachine;
 use crate::model::{Flow, Protocol, Scenario};
+use crate::session::Session;
 
 /// How much simulated time passes between two looks at the cancel flag: some milliseconds of work at most.
 const BETWEEN_LOOKS: Span = Span::from_secs(1);
@@ -31,6 +33,8 @@ pub enum RunError {
         /// What is wrong.
         what: String,
     },
+    /// An event could not be applied on top of those before it.
+    Refused(ChangeError),
     /// The caller asked to stop.
     Cancelled,
 }
@@ -46,7 +50,7 @@ pub struct Run {
     pub events: u64,
     /// Flows, in the order of the scenario.
     pub flows: Vec<FlowResult>,
-    /// Bearers, one per terminal and direction.
+    /// Bearers, one per terminal, direction and access that the terminal may be in.
     pub bearers: Vec<BearerResult>,
     /// Wired links, one per direction.
     pub links: Vec<LinkResult>,
@@ -115,35 +119,30 @@ impl FlowResult {
 ///
 /// The result depends on the scenario, its seed and `replication` alone. `cancel` is looked at now and then.
 pub fn run(scenario: &Scenario, replication: u32, record: Record, cancel: &AtomicBool) -> Result<Run, RunError> {
-    let Built { mut world, flows } = build(scenario, replication, record);
-    advance(&mut world, scenario, flows.len(), cancel)?;
-    check(&world)?;
-    Ok(collect(world, scenario, &flows, replication))
+    let mut session = Session::simulated(scenario, replication, record);
+    advance(&mut session, scenario, cancel)?;
+    check(&mut session)?;
+    Ok(collect(session, scenario, replication))
 }
 
-/// Checks the invariants of every machine.
-pub(crate) fn check(world: &World<AnyMachine>) -> Result<(), RunError> {
-    for (name, machine) in world.machines() {
-        machine.check().map_err(|what| RunError::Broken { machine: name.into(), what })?;
+/// Checks that every planned change was applied, and the invariants of every machine.
+pub(crate) fn check(session: &mut Session) -> Result<(), RunError> {
+    if let Some(refused) = session.take_refused().pop() {
+        return Err(RunError::Refused(refused));
     }
-    Ok(())
+    session.check().map_err(|(machine, what)| RunError::Broken { machine, what })
 }
 
-fn advance(
-    world: &mut World<AnyMachine>,
-    scenario: &Scenario,
-    flows: usize,
-    cancel: &AtomicBool,
-) -> Result<(), RunError> {
+fn advance(session: &mut Session, scenario: &Scenario, cancel: &AtomicBool) -> Result<(), RunError> {
     let stop = scenario.stop_at.map_or(Time::MAX, |span| Time::ZERO + span);
-    let flows = flows as u32;
-    world.stop_when_finished(flows);
-    while world.finished() < flows {
-        let Some(next) = world.next_timeout() else { break };
+    let flows = session.flows().len() as u32;
+    session.world_mut().stop_when_finished(flows);
+    while session.world().finished() < flows {
+        let Some(next) = session.next_timeout() else { break };
         if next > stop {
-            return Ok(world.advance_to(stop)?);
+            return Ok(session.advance_to(stop)?);
         }
-        world.advance_to(stop.min(next + BETWEEN_LOOKS))?;
+        session.advance_to(stop.min(next + BETWEEN_LOOKS))?;
         if cancel.load(Ordering::Relaxed) {
             return Err(RunError::Cancelled);
         }
@@ -151,34 +150,17 @@ fn advance(
     Ok(())
 }
 
-fn collect(mut world: World<AnyMachine>, scenario: &Scenario, flows: &[FlowEndpoints], replication: u32) -> Run {
-    let facts = world.take_facts();
-    let captures = captures(scenario, &world.take_captured());
+fn collect(mut session: Session, scenario: &Scenario, replication: u32) -> Run {
+    let facts = session.world_mut().take_facts();
+    let captures = captures(scenario, &session.world_mut().take_captured());
+    let world = session.world();
     let machines: Vec<(&str, &AnyMachine)> = world.machines().collect();
-    let ended = world.now();
-    let flows = scenario.flow.iter().zip(flows);
+    let (ended, events) = (world.now(), world.events());
+    let flows = scenario.flow.iter().zip(session.flows());
     let flows = flows.map(|((name, flow), ends)| flow_result(name, flow, *ends, &machines, ended)).collect();
-    let mut bearers = Vec::new();
-    let mut links = Vec::new();
-    for (name, machine) in &machines {
-        match machine {
-            AnyMachine::BlockArq(bearer) => bearers.push(BearerResult {
-                name: within("access/", name),
-                traffic: *bearer.traffic(),
-                blocks: *bearer.blocks(),
-            }),
-            AnyMachine::Link(link) => links.push(LinkResult { name: within("link/", name), traffic: *link.traffic() }),
-            _ => {}
-        }
-    }
-    let machine_names = machines.iter().map(|(name, _)| (*name).to_string()).collect();
-    let events = world.events();
+    let (bearers, links) = session.results();
+    let machine_names = session.machine_names();
     Run { replication, ended, events, flows, bearers, links, facts, machine_names, captures }
-}
-
-/// A machine's name within its section.
-fn within(section: &str, name: &str) -> String {
-    name.strip_prefix(section).unwrap_or(name).into()
 }
 
 fn flow_result(
@@ -247,6 +229,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Stalled(stalled) => stalled.fmt(f),
+            RunError::Refused(refused) => write!(f, "an event could not be applied: {refused}"),
             RunError::Broken { machine, what } => write!(f, "{machine} broke an invariant: {what}"),
             RunError::Cancelled => f.write_str("the run was cancelled"),
         }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cellwind_engine::random::Stream;
 
-use crate::build::{Built, build};
 use crate::load::parse;
 use crate::machines::AnyMachine;
 use crate::run::{self, Record};
+use crate::session::Session;
 
 /// Instants between two checks of all machines.
 const INSTANTS_BETWEEN_CHECKS: u64 = 16;
@@ -37,20 +37,23 @@ pub fn swarm(seed: u64, count: u64, cancel: &AtomicBool) -> Vec<String> {
 fn try_scenario(text: &str) -> Result<(), String> {
     let loaded = parse(text, "swarm", &[]).map_err(|error| error.to_string())?;
     let scenario = &loaded.scenario;
-    let Built { mut world, flows } = build(scenario, 0, Record::default());
+    let mut session = Session::simulated(scenario, 0, Record::default());
+    let flows = session.flows().to_vec();
     let mut instants = 0u64;
-    while (world.finished() as usize) < flows.len() {
-        let Some(next) = world.next_timeout() else { break };
-        world.advance_to(next).map_err(|stalled| stalled.to_string())?;
+    while (session.world().finished() as usize) < flows.len() {
+        let Some(next) = session.next_timeout() else { break };
+        session.advance_to(next).map_err(|stalled| stalled.to_string())?;
         instants += 1;
         if instants.is_multiple_of(INSTANTS_BETWEEN_CHECKS) {
-            run::check(&world).map_err(|error| format!("at {}: {error}", world.now()))?;
+            run::check(&mut session).map_err(|error| format!("at {}: {error}", session.now()))?;
         }
-        if world.events() > MOST_EVENTS {
-            return Err(format!("no end after {} events, at {}", world.events(), world.now()));
+        let events = session.world().events();
+        if events > MOST_EVENTS {
+            return Err(format!("no end after {events} events, at {}", session.now()));
         }
     }
-    run::check(&world).map_err(|error| error.to_string())?;
+    run::check(&mut session).map_err(|error| error.to_string())?;
+    let world = session.world();
     let machines: Vec<(&str, &AnyMachine)> = world.machines().collect();
     for (ends, (name, flow)) in flows.iter().zip(&scenario.flow) {
         let AnyMachine::Sink(sink) = machines[ends.sink].1 else { continue };
@@ -165,20 +168,28 @@ impl Draw {
         line(format!("start = \"{} ms\"", self.between(0, 3000)));
         let most = self.choose(&[1, 100, 20_000, 150_000]);
         line(format!("bulk = \"{} B\"", self.between(1, most)));
-        let preset = self.choose(&["tahoe", "reno", "newreno", "sack"]);
+        let preset = self.choose(&["tahoe", "reno", "newreno", "sack", "linux-reno", "linux-cubic"]);
         line(format!("[flow.f{number}.transport]\nextends = \"{preset}\""));
         line(format!("mss = \"{} B\"", self.choose(&[536, 1460, 100])));
         line(format!("receive_window = \"{} segments\"", self.between(1, 64)));
         line(format!("initial_window = \"{}\"", self.choose(&["1 segment", "rfc3390", "rfc6928"])));
         line(format!("timestamps = {}\nwindow_scaling = {}", self.chance(0.5), self.chance(0.5)));
         line(format!("limited_transmit = {}\ndup_thresh = {}", self.chance(0.5), self.between(1, 5)));
-        if preset != "sack" {
+        let is_classic = ["tahoe", "reno", "newreno"].contains(&preset);
+        if is_classic {
             line(format!("recovery.bug_fix = \"{}\"", self.choose(&["off", "less-careful", "careful"])));
         }
         if preset == "newreno" {
             line(format!("recovery.partial_ack = \"{}\"", self.choose(&["impatient", "slow-but-steady"])));
         }
-        line(format!("delayed_ack = {{ every = {}, timer = \"200 ms\" }}", self.between(1, 3)));
+        let every = self.between(1, 3);
+        let quick = if every > 1 { self.choose(&[0, 2, 16]) } else { 0 };
+        line(format!("delayed_ack = {{ every = {every}, timer = \"200 ms\", quick = {quick} }}"));
+        if is_classic && self.chance(0.5) {
+            line("congestion = \"cubic\"".into());
+        }
+        line(format!("slow_start.per_ack = \"{}\"", self.choose(&["1 segment", "2 segments", "all"])));
+        line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));
         line(format!("rto.minimum = \"{} ms\"", self.choose(&[10, 200, 1000])));
         line(format!("rto.granularity = \"{} ms\"", self.choose(&[1, 100, 500])));
         line(format!("rto.timing = \"{}\"", self.choose(&["per-window", "per-segment"])));

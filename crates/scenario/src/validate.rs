@@ -6,18 +6,29 @@ use cellwind_path::settings::LinkSettings;
 use cellwind_radio::settings::{BlockArqSettings, PduSize};
 use cellwind_transport::tcp::settings::TcpSettings;
 
+use crate::build;
 use crate::directions::Direction;
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::model::{Access, Bulk, Flow, Protocol, SECTIONS, Scenario};
+use crate::model::{Access, Bulk, Event, Flow, Protocol, SECTIONS, SERVER, Scenario, Workload};
 use crate::node::Node;
 
 mod tcp;
 
-/// The longest name of a link, access, terminal or flow.
+/// The longest name of a link, access, terminal, flow or workload.
 const LONGEST_NAME: usize = 64;
 /// The most links, accesses, terminals and flows together: each takes up to four of the machines of a World, whose
 /// numbers have 16 bits.
 const MOST_PARTS: usize = 16_384;
+/// The most events of a scenario, each of which is tried when it is loaded.
+const MOST_EVENTS: usize = 10_000;
+/// The smallest packet that every IPv6 link carries (RFC 8200 §5).
+const SMALLEST_MTU: Size = Size::from_bytes(1_280);
+/// The largest IPv4 packet (RFC 791 §3.1).
+const LARGEST_MTU: Size = Size::from_bytes(65_535);
+/// What the kernel gives a socket at the least, a page.
+const SMALLEST_BUFFER: Size = Size::from_bytes(4_096);
+/// Twice the largest window that scaling can express (RFC 7323 §2.3), less one byte: the kernel counts in 31 bits.
+const LARGEST_BUFFER: Size = Size::from_bytes((1 << 31) - 1);
 /// The longest TTI; what it carries at the largest rate fits 64 bits.
 const LONGEST_TTI: Span = Span::from_secs(3_600);
 /// The most blocks that one TTI may carry, which bounds the work of one event.
@@ -30,20 +41,59 @@ pub fn check(scenario: &Scenario, tree: &Node) -> Result<Vec<String>, ScenarioEr
     checker.run()?;
     for (name, link) in &scenario.link {
         for direction in Direction::BOTH {
-            checker.link(name, direction, link.get(direction))?;
+            checker.link("link", name, direction, link.get(direction))?;
         }
     }
     for (name, access) in &scenario.access {
-        let Access::BlockArq(bearer) = access;
-        for direction in Direction::BOTH {
-            checker.block_arq(name, direction, bearer.get(direction))?;
-        }
+        checker.access(name, access)?;
     }
     checker.terminals()?;
     for (name, flow) in &scenario.flow {
         checker.flow(name, flow)?;
     }
+    checker.live()?;
+    for (name, workload) in &scenario.workload {
+        checker.workload(name, workload)?;
+    }
+    if scenario.event.len() > MOST_EVENTS {
+        let error = out_of_range(format!("{} events", scenario.event.len()), &format!("at most {MOST_EVENTS}"));
+        return Err(checker.place(&["event"], error));
+    }
+    for (index, event) in scenario.event.iter().enumerate() {
+        let index = index.to_string();
+        checker.event(&["event", &index], event, true)?;
+    }
     Ok(checker.warnings())
+}
+
+/// Checks a change at once, written as an event without a time at `path`.
+pub fn event(scenario: &Scenario, tree: &Node, path: &[&str], event: &Event) -> Result<(), ScenarioError> {
+    Checker { scenario, tree }.event(path, event, false)
+}
+
+/// Checks one access, whose table stands in `tree`.
+pub fn access(scenario: &Scenario, tree: &Node, name: &str, access: &Access) -> Result<(), ScenarioError> {
+    Checker { scenario, tree }.access(name, access)
+}
+
+/// Refuses a scenario without flows, which has nothing to simulate.
+pub fn check_simulated(scenario: &Scenario, tree: &Node) -> Result<(), ScenarioError> {
+    if !scenario.flow.is_empty() {
+        return Ok(());
+    }
+    let error = ScenarioError::new(Mistake::NoFlow, "the scenario has no flow, so there is nothing to run")
+        .allowed("at least one table such as [flow.download] with `transport` and `bulk`");
+    Err(Checker { scenario, tree }.place(&["flow"], error))
+}
+
+/// Refuses a scenario whose machines do not fit a World.
+pub fn check_size(scenario: &Scenario, tree: &Node) -> Result<(), ScenarioError> {
+    if build::fits(scenario) {
+        return Ok(());
+    }
+    let error = ScenarioError::new(Mistake::OutOfRange, "the scenario is too large")
+        .found("more bearers than there can be, in all the accesses that terminals move to");
+    Err(Checker { scenario, tree }.place(&["event"], error))
 }
 
 struct Checker<'a> {
@@ -82,11 +132,16 @@ impl Checker<'_> {
     fn names(&self) -> Result<(), ScenarioError> {
         for section in SECTIONS {
             for (name, node) in self.tree.get(section).and_then(Node::as_table).into_iter().flatten() {
-                let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-                if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(good) {
+                if !is_name(name) {
                     let error = ScenarioError::new(Mistake::BadName, format!("this cannot be the name of a {section}"))
                         .found(quoted(name))
                         .allowed(format!("1 to {LONGEST_NAME} letters A-Z and a-z, digits, `_` and `-`"));
+                    return Err(error.at(node.key_origin()).with_path(&[section, name]));
+                }
+                if section == "terminal" && name == SERVER {
+                    let error =
+                        ScenarioError::new(Mistake::BadName, "a terminal cannot have the name of the other end")
+                            .found(quoted(name));
                     return Err(error.at(node.key_origin()).with_path(&[section, name]));
                 }
             }
@@ -102,11 +157,6 @@ impl Checker<'_> {
         }
         if scenario.stop_at.is_some_and(|span| span.is_zero()) {
             return Err(self.place(&["stop_at"], out_of_range("0 s", "a time above 0 s")));
-        }
-        if scenario.flow.is_empty() {
-            let error = ScenarioError::new(Mistake::NoFlow, "the scenario has no flow, so there is nothing to run")
-                .allowed("at least one table such as [flow.download] with `transport` and `bulk`");
-            return Err(self.place(&["flow"], error));
         }
         let parts = scenario.link.len() + scenario.access.len() + scenario.terminal.len() + scenario.flow.len();
         if parts > MOST_PARTS {
@@ -124,13 +174,23 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn link(&self, name: &str, direction: Direction, link: &LinkSettings) -> Result<(), ScenarioError> {
+    fn link(&self, section: &str, name: &str, direction: Direction, link: &LinkSettings) -> Result<(), ScenarioError> {
         for (index, fault) in link.faults.iter().enumerate() {
             if let Err(reason) = fault.rule() {
-                let mut path = self.of_direction("link", name, direction, "faults");
+                let mut path = self.of_direction(section, name, direction, "faults");
                 let index = index.to_string();
                 path.push(&index);
                 return Err(self.place(&path, ScenarioError::new(Mistake::Conflict, reason)));
+            }
+        }
+        Ok(())
+    }
+
+    fn access(&self, name: &str, access: &Access) -> Result<(), ScenarioError> {
+        for direction in Direction::BOTH {
+            match access {
+                Access::BlockArq(bearer) => self.block_arq(name, direction, bearer.get(direction))?,
+                Access::Link(link) => self.link("access", name, direction, link.get(direction))?,
             }
         }
         Ok(())
@@ -201,6 +261,117 @@ impl Checker<'_> {
         self.tcp(name, settings)
     }
 
+    fn live(&self) -> Result<(), ScenarioError> {
+        let live = &self.scenario.live;
+        if !(SMALLEST_MTU..=LARGEST_MTU).contains(&live.mtu) {
+            let error = out_of_range(live.mtu, &format!("{SMALLEST_MTU} to {LARGEST_MTU}"));
+            return Err(self.place(&["live", "mtu"], error));
+        }
+        let kernel = &live.kernel;
+        if let Some(bits) = kernel.recovery.filter(|&bits| bits > 7) {
+            return Err(self.place(&["live", "kernel", "recovery"], out_of_range(bits, "a sum of 1, 2 and 4")));
+        }
+        if let Some(window) = kernel.initial_window.filter(|window| !(1..=1000).contains(window)) {
+            let error = out_of_range(window, "a whole number of segments from 1 to 1000");
+            return Err(self.place(&["live", "kernel", "initial_window"], error));
+        }
+        if let Some(name) = kernel.congestion_control.as_ref().filter(|name| !is_name(name)) {
+            let error = ScenarioError::new(Mistake::BadValue, "this cannot be the name of a congestion control")
+                .found(quoted(name))
+                .allowed("a name that the kernel knows, such as cubic");
+            return Err(self.place(&["live", "kernel", "congestion_control"], error));
+        }
+        for (key, size) in [("rmem", kernel.rmem), ("wmem", kernel.wmem)] {
+            if let Some(size) = size.filter(|size| !(SMALLEST_BUFFER..=LARGEST_BUFFER).contains(size)) {
+                let error = out_of_range(size, &format!("{SMALLEST_BUFFER} to {LARGEST_BUFFER}"));
+                return Err(self.place(&["live", "kernel", key], error));
+            }
+        }
+        Ok(())
+    }
+
+    fn workload(&self, name: &str, workload: &Workload) -> Result<(), ScenarioError> {
+        let terminals = &self.scenario.terminal;
+        if workload.at != SERVER && !terminals.contains_key(&workload.at) {
+            let known = std::iter::once(SERVER).chain(terminals.keys().map(String::as_str));
+            let error = ScenarioError::new(Mistake::UnknownReference, "the scenario has no end of this name")
+                .found(quoted(&workload.at))
+                .known(&workload.at, known);
+            return Err(self.place(&["workload", name, "at"], error));
+        }
+        let bad = |message, allowed: &str| {
+            let error = ScenarioError::new(Mistake::BadValue, message).allowed(allowed);
+            Err(self.place(&["workload", name, "command"], error))
+        };
+        match workload.command.first() {
+            None => bad("the command is empty", "a program and its arguments, such as [\"iperf3\", \"-s\"]"),
+            Some(program) if program.is_empty() => bad("the program has no name", "the name of a program"),
+            _ if workload.command.iter().any(|word| word.contains('\0')) => {
+                bad("the command has a NUL in it", "words without NUL")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks an event at `path`; only a timed one has a time.
+    fn event(&self, path: &[&str], event: &Event, is_timed: bool) -> Result<(), ScenarioError> {
+        let at = |key: &'static str| path.iter().copied().chain([key]).collect::<Vec<_>>();
+        let conflict = |message: String| ScenarioError::new(Mistake::Conflict, message);
+        let scenario = self.scenario;
+        match (event.at, event.after) {
+            (None, None) if is_timed => {
+                let error = ScenarioError::new(Mistake::MissingKey, "the event does not say when it happens");
+                return Err(self.place(path, error.allowed("`at` with a time, or `after` with an amount of data")));
+            }
+            (Some(_), Some(_)) => {
+                return Err(self.place(&at("after"), conflict("`at` and `after` exclude each other".into())));
+            }
+            _ => {}
+        }
+        let actions =
+            [("set", event.set.is_some()), ("spike", event.spike.is_some()), ("handover", event.handover.is_some())];
+        let mut given = actions.iter().filter(|(_, is_given)| *is_given).map(|(key, _)| *key);
+        let Some(action) = given.next() else {
+            let error = ScenarioError::new(Mistake::MissingKey, "the event does not say what happens");
+            return Err(self.place(path, error.allowed("one of `set`, `spike` and `handover`")));
+        };
+        if let Some(other) = given.next() {
+            let error = conflict(format!("an event is one thing only, and this one has `{action}` as well"));
+            return Err(self.place(&at(other), error));
+        }
+        for (key, is_given) in [("delay", event.delay.is_some()), ("buffering", event.buffering.is_some())] {
+            if is_given && action != "handover" {
+                return Err(self.place(&at(key), conflict(format!("`{key}` goes with `handover`"))));
+            }
+        }
+        let needs_terminal = action == "handover" || event.after.is_some();
+        match &event.terminal {
+            Some(name) if !scenario.terminal.contains_key(name) => {
+                return Err(self.place(&at("terminal"), unknown_reference("terminal", name, scenario.terminal.keys())));
+            }
+            Some(_) if action == "set" && event.after.is_none() => {
+                return Err(self.place(&at("terminal"), conflict("`set` at a time concerns no terminal".into())));
+            }
+            None if needs_terminal && scenario.terminal.len() > 1 => {
+                return Err(self.place(&at("terminal"), ambiguous("terminal", scenario.terminal.keys())));
+            }
+            _ => {}
+        }
+        if event.spike.is_some_and(|duration| duration.is_zero()) {
+            return Err(self.place(&at("spike"), out_of_range("0 s", "a time above 0 s")));
+        }
+        if event.set.as_ref().is_some_and(|set| set.is_empty()) {
+            let error = ScenarioError::new(Mistake::MissingKey, "this sets nothing");
+            return Err(self.place(&at("set"), error.allowed("a table such as { \"link.internet.loss\" = 0.01 }")));
+        }
+        match &event.handover {
+            Some(to) if !scenario.access.contains_key(to) => {
+                Err(self.place(&at("handover"), unknown_reference("access", to, scenario.access.keys())))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn tcp(&self, flow: &str, settings: &TcpSettings) -> Result<(), ScenarioError> {
         tcp::check(settings).map_err(|(keys, error)| {
             let path =
@@ -213,13 +384,22 @@ impl Checker<'_> {
         let scenario = self.scenario;
         let mut warnings = Vec::new();
         for access in scenario.access.keys() {
-            if !scenario.terminal.values().any(|terminal| terminal.access.as_ref() == Some(access)) {
+            let serves = scenario.terminal.values().any(|terminal| terminal.access.as_ref() == Some(access));
+            if !serves && !scenario.event.iter().any(|event| event.handover.as_ref() == Some(access)) {
                 warnings.push(format!("access.{access} serves no terminal"));
             }
         }
         for terminal in scenario.terminal.keys() {
-            if !scenario.flow.values().any(|flow| scenario.terminal_of(flow) == terminal) {
+            let has_flow = scenario.flow.values().any(|flow| scenario.terminal_of(flow) == terminal);
+            if !scenario.flow.is_empty() && !has_flow {
                 warnings.push(format!("terminal.{terminal} has no flow"));
+            }
+        }
+        for (index, event) in scenario.event.iter().enumerate() {
+            if let (Some(stop_at), Some(at)) = (scenario.stop_at, event.at)
+                && at >= stop_at
+            {
+                warnings.push(format!("event.{index} comes when the scenario has already ended"));
             }
         }
         for (name, flow) in &scenario.flow {
@@ -231,6 +411,11 @@ impl Checker<'_> {
         }
         warnings
     }
+}
+
+fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(good)
 }
 
 fn out_of_range(found: impl ToString, allowed: &str) -> ScenarioError {

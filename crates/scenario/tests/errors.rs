@@ -29,7 +29,7 @@ fn mistakes() -> Vec<(PathBuf, ScenarioError)> {
         .into_iter()
         .map(|path| {
             let sets = sets(&String::from_utf8_lossy(&fs::read(&path).unwrap()));
-            match load(path.to_str().unwrap(), &sets) {
+            match load(path.to_str().unwrap(), &sets).and_then(|loaded| loaded.check_simulated()) {
                 Ok(_) => panic!("{} has no mistake", path.display()),
                 Err(error) => (path, error),
             }

@@ -105,7 +105,7 @@ fn settings_changed_on_the_resolved_file_change_both_directions() {
 #[test]
 fn keys_of_a_direction_override_those_of_both() {
     let loaded = with("umts-384", &[("access.umts.up.rate", "64 kbit/s"), ("access.umts.bler", "0.2")]);
-    let Access::BlockArq(bearer) = &loaded.scenario.access["umts"];
+    let Access::BlockArq(bearer) = &loaded.scenario.access["umts"] else { panic!("it has another type") };
     assert_eq!((bearer.down.rate.as_bps(), bearer.up.rate.as_bps()), (384_000, 64_000));
     assert_eq!((bearer.down.bler.get(), bearer.up.bler.get()), (0.2, 0.0));
 }
@@ -215,7 +215,7 @@ fn files_extend_files_beside_them() {
     let loaded = load(folder.join("mine.toml").to_str().unwrap(), &[]);
     std::fs::remove_dir_all(&folder).unwrap();
     let loaded = loaded.unwrap();
-    let Access::BlockArq(bearer) = &loaded.scenario.access["umts"];
+    let Access::BlockArq(bearer) = &loaded.scenario.access["umts"] else { panic!("it has another type") };
     assert_eq!((bearer.down.rate.as_bps(), bearer.down.bler.get()), (32_000, 0.3));
     assert_eq!((loaded.name.as_str(), loaded.summary.as_str()), ("mine", "Mine"));
     assert_eq!(loaded.scenario.flow["download"].transport.name(), "tiny");

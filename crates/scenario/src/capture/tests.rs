@@ -1,7 +1,7 @@
 //! Captures are read back by the parser of the crate that wrote them and, for options and checksums, by
 //! hand. Wireshark and tcptrace read whole runs in `tests/test_capture.py`.
 
-use cellwind_engine::packet::{FlowId, SackBlocks};
+use cellwind_engine::packet::{Body, FlowId, SackBlocks};
 use etherparse::checksum::Sum16BitWords;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
@@ -16,6 +16,7 @@ fn packet() -> Packet {
         payload: 0,
         timestamps: (0, 0),
         sack: SackBlocks::NONE,
+        body: Body::NONE,
         flow: FlowId(0),
         header: 40,
         flags: Flags::ACK,

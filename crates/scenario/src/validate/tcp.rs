@@ -3,7 +3,9 @@
 use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::Window;
-use cellwind_transport::tcp::settings::{RecoverySettings, TcpSettings};
+use cellwind_transport::tcp::settings::{
+    CongestionSettings, CubicSettings, RecoverySettings, SlowStartExit, TcpSettings,
+};
 
 use super::out_of_range;
 use crate::error::{Mistake, ScenarioError};
@@ -30,12 +32,23 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
     sizes(tcp)?;
     counts(tcp)?;
     timers(tcp)?;
+    if let CongestionSettings::Cubic(settings) = &tcp.congestion {
+        cubic(settings)?;
+    }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     if matches!(tcp.recovery, RecoverySettings::Sack(_)) && !tcp.sack {
         return conflict(&[&["recovery"], &["sack"]], "recovery by SACK needs a receiver that sends it: `sack = true`");
     }
     if tcp.d_sack && !tcp.sack {
         return conflict(&[&["d_sack"], &["sack"]], "D-SACK is a kind of SACK and needs `sack = true`");
+    }
+    if tcp.delayed_ack.quick > 0 && tcp.delayed_ack.every == 1 {
+        let keys: &[Keys] = &[&["delayed_ack", "quick"], &["delayed_ack", "every"]];
+        return conflict(keys, "every ACK leaves at once: `quick` is for delayed ACKs, with `every` of 2 or more");
+    }
+    if tcp.slow_start.exit == SlowStartExit::HystartPlusPlus && tcp.initial_ssthresh.is_some() {
+        let keys: &[Keys] = &[&["slow_start", "exit"], &["initial_ssthresh"]];
+        return conflict(keys, "HyStart++ works only where no threshold is known yet (RFC 9406 §4.3)");
     }
     Ok(())
 }
@@ -102,6 +115,19 @@ fn timers(tcp: &TcpSettings) -> Result<(), Found> {
         return Err((keys, error));
     }
     Ok(())
+}
+
+fn cubic(cubic: &CubicSettings) -> Result<(), Found> {
+    let shares: [(&'static [Keys], f64, f64, f64); 3] = [
+        (&[&["congestion", "c"]], cubic.c, 0.001, 1000.0),
+        (&[&["congestion", "beta"]], cubic.beta, 0.1, 0.99),
+        // RFC 9438 §4.2: never more than half a window per round trip
+        (&[&["congestion", "growth_before_loss"]], cubic.growth_before_loss, 0.0, 0.5),
+    ];
+    match shares.into_iter().find(|&(_, value, least, most)| !(least..=most).contains(&value)) {
+        Some((keys, value, least, most)) => Err((keys, out_of_range(value, &format!("{least} to {most}")))),
+        None => Ok(()),
+    }
 }
 
 /// What is allowed but probably not meant.

@@ -24,3 +24,18 @@ impl Window {
         }
     }
 }
+
+/// How many of the bytes that one ACK covers may count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PerAck {
+    /// At most so many full segments.
+    Segments(Segments),
+    /// All of them.
+    All,
+}
+
+impl Default for PerAck {
+    fn default() -> Self {
+        PerAck::Segments(Segments(1)) // RFC 5681 §3.1 (2)
+    }
+}

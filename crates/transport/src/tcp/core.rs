@@ -5,11 +5,11 @@
 
 use cellwind_engine::fact::{Fact, FactKind};
 use cellwind_engine::machine::{Outbox, Port};
-use cellwind_engine::packet::{Flags, FlowId, Packet, SackBlocks};
+use cellwind_engine::packet::{Body, Flags, FlowId, Packet, SackBlocks};
 use cellwind_engine::time::{Span, Time};
 
 use super::board::Board;
-use super::congestion::{Congestion, CongestionControl, Windows};
+use super::congestion::{Congestion, NewAck, Windows};
 use super::options;
 use super::rto::Rto;
 use super::settings::{InitialWindow, RttTiming, TcpSettings};
@@ -62,6 +62,7 @@ pub(crate) struct Core {
     pub board: Board,
     pub windows: Windows,
     congestion: Congestion,
+    arrived: Arrived,
     pub duplicate_acks: u32,
     /// Bytes sent by Limited Transmit since the last new ACK.
     limited_bytes: u64,
@@ -72,6 +73,15 @@ pub(crate) struct Core {
     /// The one segment being timed when timing is per window: its end and when it was sent.
     timed: Option<(u64, Time)>,
     pub counters: Counters,
+}
+
+/// What the last acknowledgement of new data found and told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrived {
+    /// FlightSize before it.
+    flight: u64,
+    /// Round trip of the newest segment it acknowledges; none if any was sent twice.
+    rtt: Option<Span>,
 }
 
 impl Core {
@@ -101,7 +111,8 @@ impl Core {
             closed: false,
             board: Board::default(),
             windows: Windows { cwnd: mss, ssthresh },
-            congestion: Congestion::new(&settings.congestion),
+            congestion: Congestion::new(settings),
+            arrived: Arrived::default(),
             duplicate_acks: 0,
             limited_bytes: 0,
             rto: Rto::new(&rto),
@@ -127,9 +138,20 @@ impl Core {
         };
     }
 
-    /// Lets the congestion window grow for `acked` bytes.
-    pub fn grow(&mut self, acked: u64) {
-        self.congestion.on_ack(&mut self.windows, acked, self.mss);
+    /// Lets the congestion window grow for the `acked` bytes that the last acknowledgement covered.
+    pub fn grow(&mut self, acked: u64, now: Time) {
+        let ack = NewAck {
+            now,
+            acked,
+            mss: self.mss,
+            flight: self.arrived.flight,
+            snd_una: self.snd_una,
+            snd_nxt: self.snd_nxt,
+            rtt: self.arrived.rtt,
+            srtt: self.rto.srtt(),
+            min_rtt: None,
+        };
+        self.congestion.on_ack(&mut self.windows, ack);
     }
 
     /// Lowers the threshold for a loss found now.
@@ -138,6 +160,15 @@ impl Core {
         // timeout is no longer in the network and does not count either.
         let flight = self.flight().saturating_sub(self.limited_bytes);
         self.windows.ssthresh = self.congestion.ssthresh_after_loss(&self.windows, flight, self.mss);
+    }
+
+    /// Goes back to SND.UNA with a window of one segment (RFC 5681 §3.1: LW).
+    pub fn start_over(&mut self, now: Time) {
+        self.windows.cwnd = self.mss;
+        self.snd_nxt = self.snd_una;
+        self.duplicate_acks = 0;
+        self.board.forget_sacked(); // RFC 2018 §8: the receiver may have reneged
+        self.congestion.on_timeout(now, self.snd_nxt);
     }
 
     /// Counts a fast retransmit at SND.UNA and lowers the threshold (RFC 5681 §3.2 (2)).
@@ -237,7 +268,9 @@ impl Core {
 
     /// Takes `ack`, which is above SND.UNA: moves the window and measures the round trip.
     pub fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
+        let flight = self.flight();
         let acknowledged = self.board.acknowledge(packet.ack);
+        self.arrived = Arrived { flight, rtt: acknowledged.timed.map(|sent| now - sent) };
         let sample = if let Some(clock) = self.timestamps {
             self.timestamp_sample(packet, clock, now)
         } else if self.timing == RttTiming::PerWindow {
@@ -247,7 +280,7 @@ impl Core {
                 now - sent
             })
         } else {
-            acknowledged.timed.map(|sent| now - sent)
+            self.arrived.rtt
         };
         self.snd_una = packet.ack;
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
@@ -329,6 +362,7 @@ impl Core {
             payload: 0,
             timestamps: self.timestamps.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),
             sack: SackBlocks::NONE,
+            body: Body::NONE,
             flow: self.flow,
             header: self.header,
             flags: if self.timestamps.is_some() { flags.with(Flags::TIMESTAMPS) } else { flags },

@@ -6,7 +6,7 @@
 
 use cellwind_engine::fact::{Fact, FactKind};
 use cellwind_engine::machine::{Outbox, Port};
-use cellwind_engine::packet::{Flags, FlowId, Packet, SackBlocks};
+use cellwind_engine::packet::{Body, Flags, FlowId, Packet, SackBlocks};
 use cellwind_engine::time::{Span, Time};
 
 use super::core::ticks;
@@ -34,6 +34,8 @@ pub struct Receiver {
     arrivals: u64,
     /// Data segments in order that no ACK answers yet.
     unanswered: u32,
+    /// ACKs that still leave at once, at the start of the connection.
+    quick: u32,
     /// When the delayed ACK is due.
     timer: Option<Time>,
     /// TS.Recent (RFC 7323 §4.3), and the observer's stamp that goes with it.
@@ -64,6 +66,7 @@ impl Receiver {
             d_sack: settings.d_sack,
             most_blocks: options::most_sack_blocks(settings),
             delayed_ack: settings.delayed_ack,
+            quick: settings.delayed_ack.quick,
             timestamp_clock: settings.timestamps.then_some(settings.timestamp_clock),
             rcv_nxt: 0,
             runs: Vec::new(),
@@ -111,7 +114,8 @@ impl Receiver {
         self.unanswered += 1;
         // RFC 5681 §4.2: at once when out of order or when it fills a gap; at the latest every n-th segment.
         let in_order = self.rcv_nxt > before && !had_gap;
-        if !in_order || self.unanswered >= self.delayed_ack.every || self.is_closed() {
+        let enough = self.quick > 0 || self.unanswered >= self.delayed_ack.every;
+        if !in_order || enough || self.is_closed() {
             self.acknowledge(duplicate, now, out);
         } else if self.timer.is_none() {
             self.timer = Some(now + self.delayed_ack.timer);
@@ -221,6 +225,7 @@ impl Receiver {
     fn acknowledge(&mut self, duplicate: Option<(u64, u64)>, now: Time, out: &mut Outbox) {
         self.timer = None;
         self.unanswered = 0;
+        self.quick = self.quick.saturating_sub(1);
         let mut ack = self.bare_segment(self.header, Flags::ACK, now);
         if self.sack {
             self.add_blocks(&mut ack, duplicate);
@@ -262,6 +267,7 @@ impl Receiver {
             payload: 0,
             timestamps: self.timestamp_clock.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),
             sack: SackBlocks::NONE,
+            body: Body::NONE,
             flow: self.flow,
             header: header as u16,
             flags: if stamped { flags.with(Flags::TIMESTAMPS) } else { flags },

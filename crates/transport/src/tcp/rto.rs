@@ -37,7 +37,8 @@ impl Rto {
             }
         }
         let srtt = self.srtt.expect("just set");
-        let variance = (self.rttvar * 4).max(self.settings.granularity); // K = 4
+        let floor = self.settings.granularity.max(self.settings.variance_minimum);
+        let variance = (self.rttvar * 4).max(floor); // K = 4
         self.base = (srtt + variance).clamp(self.settings.minimum, self.settings.maximum); // §2.4, §2.5
         self.backoff = 0;
         sample
@@ -119,6 +120,16 @@ mod tests {
         assert_eq!(rto.current(), Span::from_secs(60));
         rto.on_sample(Span::from_millis(10));
         assert_eq!(rto.current(), Span::from_secs(1));
+    }
+
+    #[test]
+    fn a_floor_of_the_variance_keeps_the_timeout_above_the_round_trip() {
+        let variance_minimum = Span::from_millis(200);
+        let mut rto = Rto::new(&RtoSettings { variance_minimum, minimum: variance_minimum, ..RtoSettings::default() });
+        for _ in 0..60 {
+            rto.on_sample(Span::from_millis(300));
+        }
+        assert_eq!(rto.current(), Span::from_millis(500)); // not 300 ms and what is left of the variance
     }
 
     #[test]

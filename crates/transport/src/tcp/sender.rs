@@ -299,13 +299,13 @@ impl Sender {
         let flight = core.snd_max - core.snd_una;
         out.fact(core.fact(FactKind::Timeout).values(core.rto.current().as_nanos(), flight));
         self.spurious.on_timeout(core.windows);
+        if self.recovery.is_recovering() {
+            core.windows.cwnd = core.windows.cwnd.min(core.windows.ssthresh); // not as duplicate ACKs inflated it
+        }
         if self.expiries == 1 {
             core.lower_ssthresh(); // RFC 5681 §3.1: held when the same segment times out again
         }
-        core.windows.cwnd = core.mss; // LW
-        core.snd_nxt = core.snd_una;
-        core.duplicate_acks = 0;
-        core.board.forget_sacked(); // RFC 2018 §8: the receiver may have reneged
+        core.start_over(now);
         self.expired_at = Some(now);
         core.rto.back_off();
         self.recovery.on_timeout(core);

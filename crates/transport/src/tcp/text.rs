@@ -6,10 +6,10 @@ use cellwind_engine::text::{Quantity, Reason, Text};
 use cellwind_engine::units::Size;
 use cellwind_engine::{deserialize_by_type, impl_text};
 
-use super::amount::{Segments, Window};
+use super::amount::{PerAck, Segments, Window};
 use super::settings::{
-    ClassicSettings, CongestionSettings, InitialWindow, NewRenoSettings, RecoverySettings, SackSettings,
-    SpuriousSettings,
+    AimdSettings, ClassicSettings, CongestionSettings, CubicSettings, InitialWindow, NewRenoSettings, RecoverySettings,
+    SackSettings, SpuriousSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
@@ -18,7 +18,7 @@ deserialize_by_type!(RecoverySettings {
     Newreno(settings: NewRenoSettings),
     Sack(settings: SackSettings),
 });
-deserialize_by_type!(CongestionSettings { Aimd });
+deserialize_by_type!(CongestionSettings { Aimd(settings: AimdSettings), Cubic(settings: CubicSettings) });
 deserialize_by_type!(SpuriousSettings { Off });
 
 /// A number of segments, or `None` when the text has another unit.
@@ -81,4 +81,29 @@ impl fmt::Display for InitialWindow {
     }
 }
 
-impl_text!(Window, InitialWindow);
+impl Text for PerAck {
+    const EXPECTED: &'static str = r#""all", or a number such as "1 segment""#;
+    const PATTERN: &'static str = r"^(all|\d+ *segments?)$";
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        if text == "all" {
+            return Ok(PerAck::All);
+        }
+        match segments(text)? {
+            Some(segments) => Ok(PerAck::Segments(segments)),
+            None => Err(Reason::UnknownUnit(Quantity::split(text)?.unit.to_string())),
+        }
+    }
+}
+
+impl fmt::Display for PerAck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PerAck::Segments(Segments(1)) => f.write_str("1 segment"),
+            PerAck::Segments(segments) => write!(f, "{} segments", segments.0),
+            PerAck::All => f.write_str("all"),
+        }
+    }
+}
+
+impl_text!(Window, InitialWindow, PerAck);

@@ -1,52 +1,99 @@
-//! Slow start and congestion avoidance (RFC 5681 §3.1).
+//! Additive increase by one segment a round trip, multiplicative decrease by half (RFC 5681 §3.1).
 
-use super::{CongestionControl, Windows};
+use super::{CongestionControl, NewAck, Windows, reduced};
+use crate::tcp::settings::{AimdSettings, Decrease, Growth, Increase};
 
-/// Additive increase by one segment a round trip, multiplicative decrease by half.
 #[derive(Clone, Copy, Debug)]
-pub struct Aimd;
+pub struct Aimd {
+    increase: Increase,
+    decrease: Decrease,
+    /// Bytes acknowledged that have not made the window grow yet.
+    counted: u64,
+}
+
+impl AimdSettings {
+    /// Whether the window grows with every ACK of new data.
+    pub fn grows_always(&self) -> bool {
+        self.growth == Growth::Always
+    }
+}
+
+impl Aimd {
+    pub fn new(settings: &AimdSettings) -> Self {
+        Aimd { increase: settings.increase, decrease: settings.decrease, counted: 0 }
+    }
+}
 
 impl CongestionControl for Aimd {
-    fn on_ack(&mut self, windows: &mut Windows, acked: u64, mss: u64) {
-        windows.cwnd += if windows.cwnd < windows.ssthresh {
-            acked.min(mss) // RFC 5681 §3.1 (2)
-        } else {
-            (mss * mss / windows.cwnd).max(1) // RFC 5681 §3.1 (3), and the rule to round up to one byte
-        };
+    fn on_ack(&mut self, windows: &mut Windows, ack: &NewAck) {
+        match self.increase {
+            // RFC 5681 §3.1 (3), and the rule to round up to one byte
+            Increase::PerAck => windows.cwnd += (ack.mss * ack.mss / windows.cwnd).max(1),
+            Increase::PerWindow => {
+                self.counted += ack.acked;
+                if self.counted >= windows.cwnd {
+                    self.counted -= windows.cwnd;
+                    windows.cwnd += ack.mss; // RFC 3465 §2.1
+                }
+            }
+        }
     }
 
-    fn ssthresh_after_loss(&mut self, _: &Windows, flight: u64, mss: u64) -> u64 {
-        (flight / 2).max(2 * mss) // RFC 5681 §3.1 (4)
+    fn on_ack_while_not_limiting(&mut self, _: &NewAck) {}
+
+    fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64 {
+        self.counted = 0;
+        reduced(self.decrease, windows, flight, mss, |bytes| bytes / 2)
     }
+
+    fn on_timeout(&mut self) {}
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::ack;
     use super::*;
+    use cellwind_engine::time::Time;
+
+    /// What the window becomes when it is acknowledged segment by segment.
+    fn round(aimd: &mut Aimd, windows: &mut Windows) {
+        let ack = ack(Time::ZERO, windows);
+        (0..windows.cwnd / 1000).for_each(|_| aimd.on_ack(windows, &ack));
+    }
 
     #[test]
-    fn slow_start_doubles_and_avoidance_adds_one_segment_per_window() {
-        let mut windows = Windows { cwnd: 1000, ssthresh: 8000 };
-        while windows.cwnd < 8000 {
-            let before = windows.cwnd;
-            (0..before / 1000).for_each(|_| Aimd.on_ack(&mut windows, 1000, 1000));
-            assert_eq!(windows.cwnd, 2 * before);
-        }
-        (0..8).for_each(|_| Aimd.on_ack(&mut windows, 1000, 1000));
+    fn avoidance_adds_about_one_segment_per_window_or_exactly_one() {
+        let mut windows = Windows { cwnd: 8000, ssthresh: 8000 };
+        round(&mut Aimd::new(&AimdSettings::default()), &mut windows);
         assert!((8900..=9000).contains(&windows.cwnd), "{}", windows.cwnd);
+        let mut per_window = Aimd::new(&AimdSettings { increase: Increase::PerWindow, ..AimdSettings::default() });
+        let mut windows = Windows { cwnd: 8000, ssthresh: 8000 };
+        for expected in [9000, 10_000, 11_000] {
+            round(&mut per_window, &mut windows);
+            assert_eq!(windows.cwnd, expected);
+        }
     }
 
     #[test]
-    fn an_ack_of_several_segments_counts_once() {
-        let mut windows = Windows { cwnd: 1000, ssthresh: 8000 };
-        Aimd.on_ack(&mut windows, 5000, 1000);
-        assert_eq!(windows.cwnd, 2000);
+    fn delayed_acks_slow_the_increase_per_ack_only() {
+        for (increase, expected) in [(Increase::PerAck, 8488), (Increase::PerWindow, 9000)] {
+            let mut aimd = Aimd::new(&AimdSettings { increase, ..AimdSettings::default() });
+            let mut windows = Windows { cwnd: 8000, ssthresh: 8000 };
+            (0..4).for_each(|_| {
+                let ack = NewAck { acked: 2000, ..ack(Time::ZERO, &windows) };
+                aimd.on_ack(&mut windows, &ack);
+            });
+            assert_eq!(windows.cwnd, expected, "{increase:?}"); // 8000 + 125 + 123 + 121 + 119, by hand, or one segment
+        }
     }
 
     #[test]
-    fn the_threshold_is_half_the_flight_but_two_segments_at_least() {
-        let windows = Windows { cwnd: 50_000, ssthresh: u64::MAX };
-        assert_eq!(Aimd.ssthresh_after_loss(&windows, 20_000, 1000), 10_000);
-        assert_eq!(Aimd.ssthresh_after_loss(&windows, 1000, 1000), 2000);
+    fn the_threshold_is_half_the_flight_or_window_but_two_segments_at_least() {
+        let windows = Windows { cwnd: 51_000, ssthresh: u64::MAX };
+        let mut aimd = Aimd::new(&AimdSettings::default());
+        assert_eq!(aimd.ssthresh_after_loss(&windows, 20_000, 1000), 10_000);
+        assert_eq!(aimd.ssthresh_after_loss(&windows, 1000, 1000), 2000);
+        let mut aimd = Aimd::new(&AimdSettings { decrease: Decrease::Window, ..AimdSettings::default() });
+        assert_eq!(aimd.ssthresh_after_loss(&windows, 20_000, 1000), 25_000); // 51 / 2, whole segments
     }
 }

@@ -1,13 +1,20 @@
 //! Congestion control: how the window grows with acknowledgements and what a loss leaves of it.
 //!
-//! An algorithm is one file and one variant of [`Congestion`]. Loss recovery decides *when* data counts as
-//! lost; what is here decides *how much* may be in flight.
+//! An algorithm of congestion avoidance is one file and one variant of [`Avoidance`]; slow start and its exits stand
+//! beside it in [`slow_start`]. Loss recovery decides *when* data counts as lost; what is here decides *how much* may
+//! be in flight.
 
 mod aimd;
+mod cubic;
+mod slow_start;
+
+use cellwind_engine::time::{Span, Time};
 
 use aimd::Aimd;
+use cubic::Cubic;
+use slow_start::SlowStart;
 
-use super::settings::CongestionSettings;
+use super::settings::{CongestionSettings, Decrease, TcpSettings};
 
 /// The two windows every algorithm works on, in bytes (RFC 5681 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,39 +25,151 @@ pub struct Windows {
     pub ssthresh: u64,
 }
 
-/// What an algorithm must answer.
+impl Windows {
+    /// Whether the window grows by slow start (RFC 5681 §3.1).
+    fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// What an algorithm may know of an acknowledgement of new data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewAck {
+    pub now: Time,
+    /// Bytes newly acknowledged in sequence.
+    pub acked: u64,
+    /// Payload of a full segment.
+    pub mss: u64,
+    /// FlightSize from before this ACK.
+    pub flight: u64,
+    pub snd_una: u64,
+    pub snd_nxt: u64,
+    /// Time since the newest segment it acknowledges was sent; none if any was sent twice (Karn).
+    pub rtt: Option<Span>,
+    pub srtt: Option<Span>,
+    /// The shortest `rtt` since the start, or since the last timeout.
+    pub min_rtt: Option<Span>,
+}
+
+impl NewAck {
+    /// Whether it was the congestion window that limited what was in flight: another segment did not fit, or, in slow
+    /// start, more than half of the window was used (as Linux judges it).
+    fn found_window_limiting(&self, windows: &Windows) -> bool {
+        let full = self.flight + self.mss > windows.cwnd;
+        full || (windows.in_slow_start() && 2 * self.flight > windows.cwnd)
+    }
+}
+
+/// What an algorithm of congestion avoidance must answer.
 pub(crate) trait CongestionControl {
-    /// New data was acknowledged outside of loss recovery: the window may grow.
-    fn on_ack(&mut self, windows: &mut Windows, acked: u64, mss: u64);
+    /// New data was acknowledged outside of loss recovery and of slow start: the window may grow.
+    fn on_ack(&mut self, windows: &mut Windows, ack: &NewAck);
+
+    /// The same, but the window must not grow, because something else limits what is in flight.
+    fn on_ack_while_not_limiting(&mut self, ack: &NewAck);
 
     /// A loss was found with `flight` bytes outstanding: the new slow start threshold.
     fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64;
+
+    /// The retransmission timer expired, after the threshold was lowered.
+    fn on_timeout(&mut self);
 }
 
-/// The algorithm of a connection.
+/// The congestion control of a connection.
 #[derive(Clone, Debug)]
-pub(crate) enum Congestion {
+pub(crate) struct Congestion {
+    slow_start: SlowStart,
+    avoidance: Avoidance,
+    /// Whether the window may grow while something else limits what is in flight.
+    grows_always: bool,
+    min_rtt: Option<Span>,
+}
+
+/// The algorithm of congestion avoidance.
+#[derive(Clone, Debug)]
+enum Avoidance {
     Aimd(Aimd),
+    Cubic(Box<Cubic>), // many times larger than the other
+}
+
+macro_rules! each {
+    ($avoidance:expr, $algorithm:ident => $call:expr) => {
+        match $avoidance {
+            Avoidance::Aimd($algorithm) => $call,
+            Avoidance::Cubic($algorithm) => $call,
+        }
+    };
 }
 
 impl Congestion {
-    pub fn new(settings: &CongestionSettings) -> Self {
-        match settings {
-            CongestionSettings::Aimd => Congestion::Aimd(Aimd),
+    pub fn new(settings: &TcpSettings) -> Self {
+        let (avoidance, grows_always) = match &settings.congestion {
+            CongestionSettings::Aimd(aimd) => (Avoidance::Aimd(Aimd::new(aimd)), aimd.grows_always()),
+            CongestionSettings::Cubic(cubic) => (Avoidance::Cubic(Box::new(Cubic::new(cubic))), false), // RFC 9438 §5.8
+        };
+        Congestion { slow_start: SlowStart::new(&settings.slow_start), avoidance, grows_always, min_rtt: None }
+    }
+
+    /// New data was acknowledged outside of loss recovery.
+    #[inline]
+    pub fn on_ack(&mut self, windows: &mut Windows, mut ack: NewAck) {
+        if let Some(rtt) = ack.rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |shortest| shortest.min(rtt)));
         }
+        ack.min_rtt = self.min_rtt;
+        self.slow_start.watch(windows, &ack);
+        if !self.grows_always && !ack.found_window_limiting(windows) {
+            each!(&mut self.avoidance, algorithm => algorithm.on_ack_while_not_limiting(&ack));
+            return;
+        }
+        if windows.in_slow_start() {
+            ack.acked = self.slow_start.grow(windows, &ack);
+            if ack.acked == 0 {
+                return;
+            }
+        }
+        each!(&mut self.avoidance, algorithm => algorithm.on_ack(windows, &ack));
+    }
+
+    /// A loss was found with `flight` bytes outstanding: the new slow start threshold.
+    pub fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64 {
+        each!(&mut self.avoidance, algorithm => algorithm.ssthresh_after_loss(windows, flight, mss))
+    }
+
+    /// The retransmission timer expired, after the threshold was lowered.
+    pub fn on_timeout(&mut self, now: Time, snd_nxt: u64) {
+        self.min_rtt = None;
+        self.slow_start.on_timeout(now, snd_nxt);
+        each!(&mut self.avoidance, algorithm => algorithm.on_timeout());
     }
 }
 
-impl CongestionControl for Congestion {
-    fn on_ack(&mut self, windows: &mut Windows, acked: u64, mss: u64) {
-        match self {
-            Congestion::Aimd(aimd) => aimd.on_ack(windows, acked, mss),
-        }
-    }
+/// The share `kept` of what a loss reduces, two segments at least (RFC 5681 §3.1 (4), RFC 9438 §4.6).
+fn reduced(decrease: Decrease, windows: &Windows, flight: u64, mss: u64, kept: impl Fn(u64) -> u64) -> u64 {
+    let left = match decrease {
+        Decrease::Flight => kept(flight),
+        Decrease::Window => kept(windows.cwnd) / mss * mss,
+    };
+    left.max(2 * mss)
+}
 
-    fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64 {
-        match self {
-            Congestion::Aimd(aimd) => aimd.ssthresh_after_loss(windows, flight, mss),
+/// Acknowledgements for the tests of algorithms.
+#[cfg(test)]
+mod testing {
+    use super::*;
+
+    /// An ACK of one segment of 1000 bytes in a window that is full.
+    pub fn ack(now: Time, windows: &Windows) -> NewAck {
+        NewAck {
+            now,
+            acked: 1000,
+            mss: 1000,
+            flight: windows.cwnd,
+            snd_una: 1,
+            snd_nxt: 1 + windows.cwnd,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
         }
     }
 }

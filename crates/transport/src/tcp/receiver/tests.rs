@@ -35,7 +35,7 @@ fn with_sack() -> TcpSettings {
 
 #[test]
 fn delayed_ack_answers_every_second_segment_or_when_the_timer_ends() {
-    let delayed_ack = DelayedAck { every: 2, timer: Span::from_millis(200) };
+    let delayed_ack = DelayedAck { every: 2, ..DelayedAck::default() };
     let mut receiver = receiver(TcpSettings { delayed_ack, ..TcpSettings::default() });
     assert!(give(&mut receiver, 0, segment(0)).is_empty());
     assert_eq!(receiver.next_timeout(), Some(Time::from_millis(200)));
@@ -48,8 +48,16 @@ fn delayed_ack_answers_every_second_segment_or_when_the_timer_ends() {
 }
 
 #[test]
+fn the_first_acks_leave_at_once_when_they_are_to_be_quick() {
+    let delayed_ack = DelayedAck { every: 2, quick: 3, ..DelayedAck::default() };
+    let mut receiver = receiver(TcpSettings { delayed_ack, ..TcpSettings::default() });
+    let acks: Vec<_> = (0..7).flat_map(|n| give(&mut receiver, n, segment(n))).map(|packet| packet.ack).collect();
+    assert_eq!(acks, [101, 201, 301, 501, 701]);
+}
+
+#[test]
 fn out_of_order_and_gap_filling_segments_are_answered_at_once() {
-    let delayed_ack = DelayedAck { every: 2, timer: Span::from_millis(200) };
+    let delayed_ack = DelayedAck { every: 2, ..DelayedAck::default() };
     let mut receiver = receiver(TcpSettings { delayed_ack, ..TcpSettings::default() });
     assert_eq!(give(&mut receiver, 0, segment(1))[0].ack, 1);
     assert_eq!(give(&mut receiver, 1, segment(2))[0].ack, 1);
@@ -93,7 +101,7 @@ fn four_blocks_fit_and_three_with_timestamps() {
 #[test]
 fn the_echoed_timestamp_is_that_of_the_first_unacknowledged_segment() {
     // RFC 7323 §4.3, case (A): with delayed ACKs the earliest of the pair is echoed.
-    let delayed_ack = DelayedAck { every: 2, timer: Span::from_millis(200) };
+    let delayed_ack = DelayedAck { every: 2, ..DelayedAck::default() };
     let mut receiver = receiver(TcpSettings { timestamps: true, delayed_ack, ..TcpSettings::default() });
     let stamped =
         |n: u64, tsval: u32| Packet { timestamps: (tsval, 0), flags: Flags::ACK.with(Flags::TIMESTAMPS), ..segment(n) };

@@ -62,7 +62,7 @@ impl LossRecovery for NewReno {
 
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
         let Phase::FastRecovery { partial_acks } = &mut self.phase else {
-            core.grow(ack.acked);
+            core.grow(ack.acked, now);
             return Timer::Restart;
         };
         if core.snd_una >= self.guard.recover {

@@ -46,9 +46,9 @@ impl LossRecovery for Reno {
         }
     }
 
-    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, _: Time, _: &mut Outbox) -> Timer {
+    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, _: &mut Outbox) -> Timer {
         match self.phase {
-            Phase::Open => core.grow(ack.acked),
+            Phase::Open => core.grow(ack.acked, now),
             Phase::FastRecovery => {
                 core.windows.cwnd = core.windows.ssthresh; // (6)
                 self.phase = Phase::Open;

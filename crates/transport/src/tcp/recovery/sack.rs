@@ -149,7 +149,7 @@ impl LossRecovery for Sack {
 
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
         match self.phase {
-            Phase::Open => core.grow(ack.acked),
+            Phase::Open => core.grow(ack.acked, now),
             Phase::Recovery { .. } if core.snd_una >= self.recovery_point => self.phase = Phase::Open, // §5 (A)
             Phase::Recovery { .. } => self.fill_pipe(core, now, out),
         }

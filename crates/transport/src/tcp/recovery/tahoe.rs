@@ -35,8 +35,8 @@ impl LossRecovery for Tahoe {
         }
     }
 
-    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, _: Time, _: &mut Outbox) -> Timer {
-        core.grow(ack.acked);
+    fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, _: &mut Outbox) -> Timer {
+        core.grow(ack.acked, now);
         Timer::Restart
     }
 

@@ -1,0 +1,468 @@
+//! A session: a World with its plan of changes, driven in virtual time or by a clock through the same doors.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cellwind_engine::fact::{DropReason, FactRow};
+use cellwind_engine::packet::{Body, FlowId, Packet};
+use cellwind_engine::time::{Span, Time};
+use cellwind_engine::units::Size;
+use cellwind_engine::world::{MachineId, Stalled, World};
+use cellwind_path::traffic::Traffic;
+use cellwind_radio::settings::Buffering;
+
+use crate::build::{Built, FlowEndpoints, Record, TO_TERMINALS, TerminalStages, build, build_live};
+use crate::change::{Change, ChangeError, Patch, PatchSettings, When};
+use crate::directions::{Direction, Directions};
+use crate::load::Loaded;
+use crate::machines::AnyMachine;
+use crate::model::{Access, Link, Scenario};
+use crate::run::{BearerResult, LinkResult};
+
+/// A World with its plan of changes.
+///
+/// Whoever drives it waits for [`next_timeout`](Session::next_timeout), calls
+/// [`advance_to`](Session::advance_to), puts packets in by [`inject`](Session::inject) and takes those that left by
+/// [`take_egress`](Session::take_egress). A late call changes nothing: packets and changes keep their own instants.
+pub struct Session {
+    world: World<AnyMachine>,
+    flows: Vec<FlowEndpoints>,
+    links: Vec<Directions<MachineId>>,
+    terminals: Vec<TerminalStages>,
+    link_settings: Vec<Link>,
+    accesses: Vec<Access>,
+    access_names: Vec<String>,
+    terminal_names: Vec<String>,
+    /// Changes at instants, the first one first.
+    timed: VecDeque<(Time, Change)>,
+    /// Changes after amounts of data, in the order of the scenario.
+    after: Vec<(u16, Size, Change)>,
+    /// The ends of spikes that are going on.
+    spikes: Vec<(Time, Vec<MachineId>)>,
+    /// How many spikes and pauses hold a machine.
+    holds: BTreeMap<MachineId, u32>,
+    is_paused: bool,
+    refused: Vec<ChangeError>,
+}
+
+impl Session {
+    /// A session of one replication with the flows of the scenario.
+    pub(crate) fn simulated(scenario: &Scenario, replication: u32, record: Record) -> Session {
+        Session::new(scenario, build(scenario, replication, record))
+    }
+
+    /// A live session of one replication: packets come from outside and leave to it. There is an entry and an exit for
+    /// each terminal and direction, and each terminal has a bearer in every access, unless these are too many.
+    pub fn live(loaded: &Loaded, replication: u32, facts: bool) -> Session {
+        let record = Record { facts: facts.then(Vec::new), capture: false };
+        Session::new(&loaded.scenario, build_live(&loaded.scenario, replication, record))
+    }
+
+    fn new(scenario: &Scenario, built: Built) -> Session {
+        let Built { world, flows, links, terminals } = built;
+        let mut timed = Vec::new();
+        let mut after = Vec::new();
+        for planned in &scenario.plan {
+            match planned.when {
+                When::At(at) => timed.push((at, planned.change.clone())),
+                When::After { terminal, amount } => after.push((terminal, amount, planned.change.clone())),
+            }
+        }
+        timed.sort_by_key(|&(at, _)| at); // stable: at one instant in the order of the scenario
+        Session {
+            world,
+            flows,
+            links,
+            terminals,
+            link_settings: scenario.link.values().cloned().collect(),
+            accesses: scenario.access.values().cloned().collect(),
+            access_names: scenario.access.keys().cloned().collect(),
+            terminal_names: scenario.terminal.keys().cloned().collect(),
+            timed: timed.into(),
+            after,
+            spikes: Vec::new(),
+            holds: BTreeMap::new(),
+            is_paused: false,
+            refused: Vec::new(),
+        }
+    }
+
+    /// The instant of the last event or change.
+    pub fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// When something happens next without input from outside.
+    pub fn next_timeout(&mut self) -> Option<Time> {
+        let machines = self.world.next_timeout();
+        machines.into_iter().chain(self.next_change()).min()
+    }
+
+    /// When the next change at an instant, or the end of a spike, is due.
+    fn next_change(&self) -> Option<Time> {
+        let planned = self.timed.front().map(|&(at, _)| at);
+        planned.into_iter().chain(self.spikes.iter().map(|&(ends, _)| ends)).min()
+    }
+
+    /// Runs every event and applies every change up to and including `t`. Changes come after the events of their
+    /// instant.
+    pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
+        loop {
+            let due = self.next_change().filter(|&due| due <= t);
+            let until = due.unwrap_or(t);
+            self.world.advance_to(until)?;
+            if self.world.take_notice() {
+                self.apply_reached()?;
+            } else if self.world.now() < until {
+                return Ok(()); // all flows are done
+            } else if let Some(due) = due {
+                self.apply_due(due)?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Puts a packet in at the present instant: on its way down to a terminal, or up from it.
+    pub fn inject(&mut self, terminal: u16, direction: Direction, packet: Packet) -> Result<(), Stalled> {
+        let entry = 2 * terminal + u16::from(direction == Direction::Up);
+        self.world.inject(entry, Packet { flow: FlowId(terminal), ..packet })?;
+        self.apply_reached()
+    }
+
+    /// Takes the packets that left: when, at which terminal or from which, in which direction, what.
+    pub fn take_egress(&mut self) -> impl Iterator<Item = (Time, u16, Direction, Packet)> + '_ {
+        self.world.take_egress().map(|(time, exit, packet)| {
+            let direction = if exit == TO_TERMINALS { Direction::Down } else { Direction::Up };
+            (time, packet.flow.0, direction, packet)
+        })
+    }
+
+    /// Takes the payloads of the packets that were dropped, and why they were.
+    pub fn take_dropped(&mut self) -> impl Iterator<Item = (Body, DropReason)> + '_ {
+        self.world.take_dropped()
+    }
+
+    /// Takes the facts told so far and keeps their memory for the next ones.
+    pub fn drain_facts(&mut self) -> impl Iterator<Item = FactRow> + '_ {
+        self.world.drain_facts()
+    }
+
+    /// Takes the planned changes that could not be applied.
+    pub fn take_refused(&mut self) -> Vec<ChangeError> {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Names of the machines that facts refer to by number.
+    pub fn machine_names(&self) -> Vec<String> {
+        self.world.machines().map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// What went through each stage of the path, by machine number.
+    pub fn counters(&self) -> impl Iterator<Item = (u16, &Traffic)> {
+        let machines = self.world.machines().enumerate();
+        machines.filter_map(|(number, (_, machine))| Some((number as u16, machine.traffic()?)))
+    }
+
+    /// The place of the access that each terminal is in, or moves to.
+    pub fn access_of(&self, terminal: u16) -> Option<u16> {
+        let terminal = &self.terminals[usize::from(terminal)];
+        let place = terminal.switch.as_ref().map_or(0, |switch| match self.world.machine(switch.down) {
+            AnyMachine::Handover(switch) => usize::from(switch.access()),
+            _ => 0,
+        });
+        terminal.bearers.get(place).map(|bearer| bearer.access as u16)
+    }
+
+    /// Whether the path is paused.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// What went through bearers and links so far.
+    pub fn results(&self) -> (Vec<BearerResult>, Vec<LinkResult>) {
+        let (mut bearers, mut links) = (Vec::new(), Vec::new());
+        for (name, machine) in self.world.machines() {
+            let bearer = name.strip_prefix("access/");
+            match (machine, bearer) {
+                (AnyMachine::BlockArq(machine), Some(name)) => bearers.push(BearerResult {
+                    name: name.into(),
+                    traffic: *machine.traffic(),
+                    blocks: *machine.blocks(),
+                }),
+                (AnyMachine::Link(machine), Some(name)) => bearers.push(BearerResult {
+                    name: name.into(),
+                    traffic: *machine.traffic(),
+                    blocks: Default::default(),
+                }),
+                (AnyMachine::Link(machine), None) => links.push(LinkResult {
+                    name: name.strip_prefix("link/").unwrap_or(name).into(),
+                    traffic: *machine.traffic(),
+                }),
+                _ => {}
+            }
+        }
+        (bearers, links)
+    }
+
+    /// Checks the invariants of every machine: its name and what is wrong.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        for (name, machine) in self.world.machines() {
+            machine.check().map_err(|what| (name.to_string(), what))?;
+        }
+        Ok(())
+    }
+
+    /// The machines and the time, for those who simulate.
+    pub(crate) fn world(&self) -> &World<AnyMachine> {
+        &self.world
+    }
+
+    /// The machines and the time, to take what was recorded.
+    pub(crate) fn world_mut(&mut self) -> &mut World<AnyMachine> {
+        &mut self.world
+    }
+
+    /// The two ends of each flow.
+    pub(crate) fn flows(&self) -> &[FlowEndpoints] {
+        &self.flows
+    }
+}
+
+impl Session {
+    /// Applies a change at the present instant, to all that it concerns or, on an error, to nothing.
+    pub fn apply(&mut self, change: &Change) -> Result<(), ChangeError> {
+        match change {
+            Change::Set(patches) => self.set(patches)?,
+            Change::Handover { terminal, to, delay, buffering } => {
+                self.handover(usize::from(*terminal), usize::from(*to), *delay, *buffering)?;
+            }
+            Change::Spike { terminal, duration } => self.spike(*terminal, *duration)?,
+            Change::Pause if !self.is_paused => {
+                self.is_paused = true;
+                self.hold(&self.all_stages())?;
+            }
+            Change::Resume if self.is_paused => {
+                self.is_paused = false;
+                self.release(&self.all_stages())?;
+            }
+            Change::Pause | Change::Resume => {}
+        }
+        Ok(self.apply_reached()?)
+    }
+
+    /// Ends the spikes and applies the planned changes of this instant.
+    fn apply_due(&mut self, now: Time) -> Result<(), Stalled> {
+        while let Some(over) = self.spikes.iter().position(|&(ends, _)| ends <= now) {
+            let (_, machines) = self.spikes.remove(over);
+            self.release(&machines)?;
+        }
+        while let Some((_, change)) = self.timed.pop_front_if(|(at, _)| *at <= now) {
+            self.apply_planned(&change)?;
+        }
+        Ok(())
+    }
+
+    /// Applies the changes whose amount of data has been reached.
+    fn apply_reached(&mut self) -> Result<(), Stalled> {
+        while self.world.take_notice() {
+            while let Some(reached) =
+                self.after.iter().position(|(terminal, amount, _)| self.passed(*terminal) >= *amount)
+            {
+                let (_, _, change) = self.after.remove(reached);
+                self.apply_planned(&change)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_planned(&mut self, change: &Change) -> Result<(), Stalled> {
+        match self.apply(change) {
+            Ok(()) => Ok(()),
+            Err(ChangeError::Stalled(stalled)) => Err(stalled),
+            Err(error) => {
+                self.refused.push(error);
+                Ok(())
+            }
+        }
+    }
+
+    /// What a terminal was delivered.
+    fn passed(&self, terminal: u16) -> Size {
+        let meter = self.terminals[usize::from(terminal)].meter.map(|meter| self.world.machine(meter));
+        match meter {
+            Some(AnyMachine::Meter(meter)) => meter.passed(),
+            _ => Size::ZERO,
+        }
+    }
+
+    fn set(&mut self, patches: &[Patch]) -> Result<(), ChangeError> {
+        let mut link_settings = None;
+        let mut accesses = None;
+        for patch in patches {
+            let Patch { place, direction, keys, settings } = patch;
+            match settings {
+                PatchSettings::Link(new) => {
+                    let links = link_settings.get_or_insert_with(|| self.link_settings.clone());
+                    let settings = links[*place].get_mut(*direction);
+                    keys.iter().for_each(|key| settings.adopt(key, new));
+                }
+                _ => {
+                    let accesses = accesses.get_or_insert_with(|| self.accesses.clone());
+                    match (&mut accesses[*place], settings) {
+                        (Access::BlockArq(old), PatchSettings::BlockArq(new)) => {
+                            let settings = old.get_mut(*direction);
+                            keys.iter().for_each(|key| settings.adopt(key, new));
+                        }
+                        (Access::Link(old), PatchSettings::LinkAccess(new)) => {
+                            let settings = old.get_mut(*direction);
+                            keys.iter().for_each(|key| settings.adopt(key, new));
+                        }
+                        _ => unreachable!("a patch has the type of its access"),
+                    }
+                }
+            }
+        }
+        for (place, access) in accesses.iter().flatten().enumerate() {
+            let carries_blocks = |access: &Access| match access {
+                Access::BlockArq(both) => Direction::BOTH.iter().all(|&way| both.get(way).blocks_per_tti().is_some()),
+                Access::Link(_) => true,
+            };
+            if !carries_blocks(access) {
+                return Err(ChangeError::NoBlock { access: self.access_names[place].clone() });
+            }
+        }
+        self.link_settings = link_settings.unwrap_or_else(|| std::mem::take(&mut self.link_settings));
+        self.accesses = accesses.unwrap_or_else(|| std::mem::take(&mut self.accesses));
+        for patch in patches {
+            self.put(patch)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the machines of a patch their settings as they are now.
+    fn put(&mut self, patch: &Patch) -> Result<(), Stalled> {
+        let Patch { place, direction, settings, .. } = patch;
+        if let PatchSettings::Link(_) = settings {
+            let settings = self.link_settings[*place].get(*direction);
+            let id = *self.links[*place].get(*direction);
+            return self.world.change(id, |machine, now, out| {
+                if let AnyMachine::Link(link) = machine {
+                    link.set_settings(now, settings, out);
+                }
+            });
+        }
+        for bearer in self.terminals.iter().flat_map(|terminal| &terminal.bearers) {
+            if bearer.access != *place {
+                continue;
+            }
+            let id = bearer.stages.get(*direction)[0];
+            let access = &self.accesses[*place];
+            self.world.change(id, |machine, now, out| match (machine, access) {
+                (AnyMachine::BlockArq(bearer), Access::BlockArq(settings)) => {
+                    let fits = bearer.set_settings(now, settings.get(*direction), out);
+                    debug_assert!(fits, "looked at before");
+                }
+                (AnyMachine::Link(link), Access::Link(settings)) => {
+                    link.set_settings(now, settings.get(*direction), out);
+                }
+                _ => unreachable!("a bearer has the type of its access"),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn handover(&mut self, terminal: usize, to: usize, delay: Span, buffering: Buffering) -> Result<(), ChangeError> {
+        let stages = &self.terminals[terminal];
+        let target = stages.bearers.iter().position(|bearer| bearer.access == to);
+        let (Some(target), Some(switches)) = (target, &stages.switch) else {
+            let (terminal, access) = (self.terminal_names[terminal].clone(), self.access_names[to].clone());
+            return Err(ChangeError::NoBearer { terminal, access });
+        };
+        for direction in Direction::BOTH {
+            let switch = *switches.get(direction);
+            let begin = |machine: &mut AnyMachine, now, out: &mut _| match machine {
+                AnyMachine::Handover(switch) => {
+                    let old = switch.access();
+                    switch.begin(now, target as u8, delay, buffering, out);
+                    usize::from(old)
+                }
+                _ => unreachable!("it is a switch"),
+            };
+            let old = self.world.change(switch, begin)?;
+            // The stage next to the end first, since it holds the oldest packets.
+            for &stage in stages.bearers[old].stages.get(direction).iter().rev() {
+                self.world.change(stage, |machine, now, out| match machine {
+                    AnyMachine::BlockArq(bearer) => bearer.flush(out),
+                    AnyMachine::Link(link) => link.flush(now, out),
+                    AnyMachine::Faults(faults) => faults.flush(out),
+                    _ => unreachable!("it is a stage of a bearer"),
+                })?;
+            }
+            if delay.is_zero() {
+                self.world.change(switch, |machine, now, out| {
+                    use cellwind_engine::machine::Machine;
+                    machine.on_timeout(now, out);
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn spike(&mut self, terminal: Option<u16>, duration: Span) -> Result<(), Stalled> {
+        let machines = match terminal {
+            Some(terminal) => self.bearers_of(usize::from(terminal)),
+            None => {
+                let all = (0..self.terminals.len()).flat_map(|terminal| self.bearers_of(terminal));
+                all.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+            }
+        };
+        self.hold(&machines)?;
+        self.spikes.push((self.world.now() + duration, machines));
+        Ok(())
+    }
+
+    /// The transmitters of a terminal in both directions: its bearers, or without an access the link next to it.
+    fn bearers_of(&self, terminal: usize) -> Vec<MachineId> {
+        let bearers = &self.terminals[terminal].bearers;
+        let of_bearers = bearers.iter().flat_map(|bearer| [bearer.stages.down[0], bearer.stages.up[0]]);
+        let next_link = self.links.last().filter(|_| bearers.is_empty());
+        of_bearers.chain(next_link.into_iter().flat_map(|link| [link.down, link.up])).collect()
+    }
+
+    /// Every transmitter.
+    fn all_stages(&self) -> Vec<MachineId> {
+        let links = self.links.iter().flat_map(|link| [link.down, link.up]);
+        let bearers = self.terminals.iter().flat_map(|terminal| &terminal.bearers);
+        links.chain(bearers.flat_map(|bearer| [bearer.stages.down[0], bearer.stages.up[0]])).collect()
+    }
+
+    fn hold(&mut self, machines: &[MachineId]) -> Result<(), Stalled> {
+        for &id in machines {
+            let holds = self.holds.entry(id).or_default();
+            *holds += 1;
+            if *holds == 1 {
+                self.world.change(id, |machine, now, out| match machine {
+                    AnyMachine::Link(link) => link.hold(now, out),
+                    AnyMachine::BlockArq(bearer) => bearer.hold(out),
+                    _ => unreachable!("only transmitters are held"),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, machines: &[MachineId]) -> Result<(), Stalled> {
+        for &id in machines {
+            let holds = self.holds.entry(id).or_insert(1);
+            *holds -= 1;
+            if *holds == 0 {
+                self.world.change(id, |machine, now, out| match machine {
+                    AnyMachine::Link(link) => link.release(now, out),
+                    AnyMachine::BlockArq(bearer) => bearer.release(now, out),
+                    _ => unreachable!("only transmitters are held"),
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
