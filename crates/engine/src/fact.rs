@@ -188,3 +188,25 @@ pub enum DropReason {
     /// It was in flight, or arrived, while its terminal moved from one access to another.
     Handover = 5,
 }
+
+impl DropReason {
+    /// All reasons, in the order of their codes, which begin at 1.
+    pub const ALL: [DropReason; 5] = [
+        DropReason::QueueFull,
+        DropReason::RandomLoss,
+        DropReason::Scripted,
+        DropReason::AttemptsExhausted,
+        DropReason::Handover,
+    ];
+
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::QueueFull => "queue_full",
+            DropReason::RandomLoss => "random_loss",
+            DropReason::Scripted => "scripted",
+            DropReason::AttemptsExhausted => "attempts_exhausted",
+            DropReason::Handover => "handover",
+        }
+    }
+}

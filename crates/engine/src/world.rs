@@ -202,6 +202,12 @@ impl<M: Machine> World<M> {
         self.stop_when_finished = count;
     }
 
+    /// Whether as many machines as [`stop_when_finished`](World::stop_when_finished) asks for have finished.
+    #[inline]
+    pub fn all_finished(&self) -> bool {
+        self.outbox.finished >= self.stop_when_finished
+    }
+
     /// Runs every event up to and including `t`, or until enough machines have finished, or one has called for the
     /// driver's notice (see [`take_notice`](World::take_notice)).
     #[inline]
@@ -213,7 +219,7 @@ impl<M: Machine> World<M> {
             machine.on_timeout(due, &mut self.outbox);
             self.calendar.answer(index, machine.next_timeout());
             self.deliver()?;
-            if self.outbox.finished >= self.stop_when_finished || self.outbox.noticed {
+            if self.all_finished() || self.outbox.noticed {
                 return Ok(());
             }
         }

@@ -250,4 +250,20 @@ mod tests {
         assert!(Fault { drop_data: Some(1), by: Some(Span::ZERO), ..Fault::default() }.rule().is_err());
         assert!(Fault { drop_segment: Some(1), ..Fault::default() }.rule().is_ok());
     }
+
+    #[test]
+    fn what_is_delayed_is_handed_back() {
+        let delay =
+            |segment, overtaking| Rule::DelaySegment { segment, transmission: 1, by: Span::from_secs(1), overtaking };
+        let mut faults = Faults::new(vec![delay(1, true), delay(2, false)]);
+        let mut out = Outbox::new(false);
+        for n in 0..3 {
+            faults.on_packet(Time::ZERO, Port(0), &packet(1 + 100 * n, 100), &mut out);
+        }
+        faults.flush(&mut out);
+        let back: Vec<_> = out.take_packets().map(|(port, packet)| (port, packet.seq)).collect();
+        assert_eq!(back, [(HANDED_BACK, 101), (HANDED_BACK, 201), (HANDED_BACK, 1)]);
+        assert_eq!(faults.next_timeout(), None);
+        faults.check().unwrap();
+    }
 }

@@ -285,4 +285,143 @@ mod tests {
         assert!((225..375).contains(&dropped), "{dropped}"); // 300 with deviation 14.5, five of them
         link.check().unwrap();
     }
+
+    /// What to do to a link, and when (ms).
+    type Deed = fn(&mut Link, Time, &mut Outbox);
+
+    /// 100 ms per 1000-byte packet, then 50 ms on the line.
+    fn slow() -> LinkSettings {
+        LinkSettings { rate: Some(Rate::from_kbps(80)), delay: Span::from_millis(50), ..Default::default() }
+    }
+
+    /// Gives the link four packets of 1000 bytes at once and does the deeds: what leaves port 0, and when (ms).
+    fn with_deeds(link: &mut Link, deeds: &[(u64, Deed)]) -> Vec<(u64, u64)> {
+        let mut out = Outbox::new(false);
+        for n in 0..4 {
+            link.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out);
+        }
+        let mut left = Vec::new();
+        let mut deeds = deeds.iter().peekable();
+        loop {
+            let deed = deeds.peek().map_or(Time::MAX, |(ms, _)| Time::from_millis(*ms));
+            let due = link.next_timeout().unwrap_or(Time::MAX);
+            let now = deed.min(due);
+            if now == Time::MAX {
+                return left;
+            }
+            if due <= deed {
+                link.on_timeout(now, &mut out);
+            } else if let Some((_, deed)) = deeds.next() {
+                deed(link, now, &mut out);
+            }
+            link.check().unwrap();
+            left.extend(out.take_packets().map(|(_, packet)| (now.as_nanos() / 1_000_000, packet.seq)));
+        }
+    }
+
+    #[test]
+    fn a_new_rate_holds_from_the_next_packet_on() {
+        // At 110 ms the second packet is in transmission, until 200 ms. The others take 50 ms each at twice the rate.
+        let faster: Deed = |link, now, out| {
+            link.set_settings(now, &LinkSettings { rate: Some(Rate::from_kbps(160)), ..slow() }, out);
+        };
+        let left = with_deeds(&mut link(slow()), &[(110, faster)]);
+        assert_eq!(left, [(150, 0), (250, 1), (300, 2), (350, 3)]);
+    }
+
+    #[test]
+    fn a_rate_changed_twice_within_one_packet_leaves_that_packet_alone() {
+        let set = |kbps| {
+            move |link: &mut Link, now, out: &mut Outbox| {
+                link.set_settings(now, &LinkSettings { rate: Some(Rate::from_kbps(kbps)), ..slow() }, out);
+            }
+        };
+        let mut link = link(slow());
+        let mut out = Outbox::new(false);
+        (0..3).for_each(|n| link.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out));
+        set(160)(&mut link, Time::from_millis(10), &mut out);
+        set(800)(&mut link, Time::from_millis(20), &mut out);
+        let left: Vec<u64> = run(&mut link, &[]).iter().map(|(time, _)| time.as_nanos() / 1_000_000).collect();
+        assert_eq!(left, [150, 160, 170]); // sent at 100, 110 and 120
+    }
+
+    #[test]
+    fn nobody_overtakes_after_a_decrease_of_the_delay() {
+        // Sent at 100, 200, 300 and 400 ms. The first is on the line until 150 ms, the second in transmission.
+        let nearer: Deed = |link, now, out| {
+            link.set_settings(now, &LinkSettings { delay: Span::ZERO, ..slow() }, out);
+        };
+        let left = with_deeds(&mut link(slow()), &[(110, nearer)]);
+        assert_eq!(left, [(150, 0), (250, 1), (300, 2), (400, 3)]);
+        // With a rate so high that the third would be there before the second.
+        let much_nearer: Deed = |link, now, out| {
+            link.set_settings(now, &LinkSettings { rate: None, delay: Span::ZERO, ..slow() }, out);
+        };
+        let left = with_deeds(&mut link(slow()), &[(110, much_nearer)]);
+        assert_eq!(left, [(150, 0), (250, 1), (250, 2), (250, 3)]);
+    }
+
+    #[test]
+    fn an_increase_of_the_loss_strikes_those_that_wait() {
+        let lossy: Deed = |link, now, out| {
+            let settings = LinkSettings { loss: Probability::new(0.999_999).unwrap(), ..slow() };
+            link.set_settings(now, &settings, out);
+        };
+        let mut link = link(slow());
+        assert_eq!(with_deeds(&mut link, &[(110, lossy)]), [(150, 0), (250, 1)]);
+        assert_eq!(link.traffic().packets_dropped, 2);
+    }
+
+    #[test]
+    fn while_it_is_held_only_what_has_begun_goes_on() {
+        // At 110 ms the second packet is in transmission; the third begins at the release.
+        let (hold, release): (Deed, Deed) =
+            (|link, now, out| link.hold(now, out), |link, now, out| link.release(now, out));
+        let left = with_deeds(&mut link(slow()), &[(110, hold), (1000, release)]);
+        assert_eq!(left, [(150, 0), (250, 1), (1150, 2), (1250, 3)]);
+        // A release before the packet in transmission is sent changes nothing.
+        let left = with_deeds(&mut link(slow()), &[(110, hold), (190, release)]);
+        assert_eq!(left, [(150, 0), (250, 1), (350, 2), (450, 3)]);
+    }
+
+    #[test]
+    fn what_arrives_while_it_is_held_waits_in_the_queue() {
+        let mut link = link(LinkSettings { rate: None, queue: QueueLimit::Packets(1), ..slow() });
+        let mut out = Outbox::new(false);
+        link.hold(Time::ZERO, &mut out);
+        (0..2).for_each(|n| link.on_packet(Time::from_millis(1), Port(0), &packet(n, 960), &mut out));
+        assert_eq!(link.traffic().packets_dropped, 1);
+        assert_eq!(link.next_timeout(), Some(Time::MAX));
+        link.release(Time::from_millis(20), &mut out);
+        assert_eq!(run(&mut link, &[]).iter().map(|&(time, _)| time).collect::<Vec<_>>(), [Time::from_millis(70)]);
+        link.check().unwrap();
+    }
+
+    #[test]
+    fn settings_that_change_while_it_is_held_count_at_the_release() {
+        let hold: Deed = |link, now, out| link.hold(now, out);
+        let faster: Deed = |link, now, out| {
+            link.set_settings(now, &LinkSettings { rate: Some(Rate::from_kbps(160)), ..slow() }, out);
+        };
+        let release: Deed = |link, now, out| link.release(now, out);
+        let left = with_deeds(&mut link(slow()), &[(110, hold), (120, faster), (1000, release)]);
+        assert_eq!(left, [(150, 0), (250, 1), (1100, 2), (1150, 3)]);
+    }
+
+    #[test]
+    fn all_that_has_not_arrived_is_handed_back_in_order() {
+        let mut link = link(slow());
+        let mut out = Outbox::new(false);
+        (0..4).for_each(|n| link.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out));
+        link.on_timeout(Time::from_millis(150), &mut out);
+        assert_eq!(out.take_packets().count(), 1);
+        link.flush(Time::from_millis(160), &mut out);
+        let back: Vec<_> = out.take_packets().map(|(port, packet)| (port, packet.seq)).collect();
+        assert_eq!(back, [(HANDED_BACK, 1), (HANDED_BACK, 2), (HANDED_BACK, 3)]);
+        link.check().unwrap();
+        assert_eq!((link.traffic().packets_handed_back, link.traffic().packets_held()), (3, 0));
+        // The transmitter is free at once.
+        let left = run(&mut link, &[(200, packet(9, 960))]);
+        assert_eq!(left[0].0, Time::from_millis(350));
+    }
 }

@@ -44,3 +44,27 @@ impl Machine for Meter {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::packet;
+    use cellwind_engine::world::{Route, World};
+
+    #[test]
+    fn the_driver_gets_notice_with_the_packet_that_completes_an_amount() {
+        let mut world = World::new();
+        let meter = world.add("meter", Meter::new(vec![Size::from_bytes(2500), Size::from_bytes(1000)]));
+        world.connect(meter, Route::Exit(0));
+        let entry = world.add_entry(meter, Port(0));
+        let notices: Vec<bool> = (0..4)
+            .map(|n| {
+                world.inject(entry, packet(n, 960)).unwrap();
+                world.take_notice()
+            })
+            .collect();
+        assert_eq!(notices, [true, false, true, false]);
+        assert_eq!(world.take_egress().count(), 4);
+        assert_eq!(world.machine(meter).passed(), Size::from_bytes(4000));
+    }
+}

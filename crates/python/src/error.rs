@@ -18,6 +18,12 @@ create_exception!(
     PyRuntimeError,
     "A run broke one of the core's own rules, such as events that stop advancing time. The text names the machines."
 );
+create_exception!(
+    cellwind._core,
+    EmulationError,
+    PyRuntimeError,
+    "An emulation cannot be made or has ended. The text says what is missing and what to do."
+);
 create_exception!(cellwind._core, Cancelled, PyRuntimeError, "A run was stopped through its ``CancelFlag``.");
 
 /// A wrong scenario.
@@ -29,6 +35,6 @@ pub fn scenario_error(error: CoreScenarioError) -> PyErr {
 pub fn run_error(error: CoreRunError) -> PyErr {
     match error {
         CoreRunError::Cancelled => Cancelled::new_err(error.to_string()),
-        CoreRunError::Stalled(_) | CoreRunError::Broken { .. } => RunError::new_err(error.to_string()),
+        _ => RunError::new_err(error.to_string()),
     }
 }

@@ -1,6 +1,11 @@
 //! The extension module `cellwind._core`: it converts, dispatches and maps errors, and has no logic of its own.
 
+mod capture;
+mod emulation;
+mod ends;
 mod error;
+mod mismatch;
+mod replay;
 mod run;
 mod scenario;
 mod tcp;
@@ -13,7 +18,17 @@ mod _core {
     use pyo3::pyfunction;
 
     #[pymodule_export]
-    use crate::error::{Cancelled, RunError, ScenarioError};
+    use crate::capture::{CaptureError, Packets, read_packets};
+    #[pymodule_export]
+    use crate::emulation::{Emulation, LiveRun};
+    #[pymodule_export]
+    use crate::ends::{clean_leftovers, run_end};
+    #[pymodule_export]
+    use crate::error::{Cancelled, EmulationError, RunError, ScenarioError};
+    #[pymodule_export]
+    use crate::mismatch::timer_mismatch;
+    #[pymodule_export]
+    use crate::replay::{drop_reasons, replay};
     #[pymodule_export]
     use crate::run::{CancelFlag, Run, fact_kinds, run, swarm};
     #[pymodule_export]

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cellwind_engine::fact::{FactKind, FactRow};
 use cellwind_path::traffic::Traffic;
-use cellwind_scenario::run::{Record, Run as CoreRun, run as core_run};
+use cellwind_scenario::run::{BearerResult, LinkResult, Record, Run as CoreRun, run as core_run};
 use cpu_time::ThreadTime;
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::run_error;
+use crate::error::{run_error, scenario_error};
 use crate::scenario::Scenario;
 
 /// A flag shared with running replications. Once cancelled it stays so.
@@ -93,20 +93,13 @@ impl Run {
     /// Totals per bearer and direction.
     #[getter]
     fn bearers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let rows = self.run.bearers.iter().map(|bearer| {
-            let row = traffic_row(py, &bearer.name, &bearer.traffic)?;
-            row.set_item("blocks_sent", bearer.blocks.sent)?;
-            row.set_item("blocks_resent", bearer.blocks.resent)?;
-            row.set_item("blocks_dropped", bearer.blocks.dropped)?;
-            Ok(row)
-        });
-        rows.collect()
+        bearer_rows(py, &self.run.bearers)
     }
 
     /// Totals per wired link and direction.
     #[getter]
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.run.links.iter().map(|link| traffic_row(py, &link.name, &link.traffic)).collect()
+        link_rows(py, &self.run.links)
     }
 
     /// Names behind the codes of the column ``machine``.
@@ -131,16 +124,7 @@ impl Run {
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let rows = std::mem::take(&mut *self.facts.lock().expect("no holder panics"));
         let no_flow = self.run.flows.len() as u16;
-        let columns = PyDict::new(py);
-        columns.set_item("time_ns", column(py, &rows, |row| row.time().as_nanos() as i64))?;
-        columns.set_item("machine", column(py, &rows, |row| row.machine()))?;
-        columns.set_item("kind", column(py, &rows, |row| row.fact().kind as u8))?;
-        // Flow numbers end at the number of flows; what belongs to none comes behind them.
-        columns.set_item("flow", column(py, &rows, |row| row.fact().flow.0.min(no_flow)))?;
-        columns.set_item("seq", column(py, &rows, |row| row.fact().seq as i64))?;
-        columns.set_item("length", column(py, &rows, |row| row.fact().length as i32))?;
-        columns.set_item("a", column(py, &rows, |row| row.fact().a as i64))?;
-        columns.set_item("b", column(py, &rows, |row| row.fact().b as i64))?;
+        let columns = fact_columns(py, &rows, no_flow)?;
         spare::give(rows);
         Ok(columns)
     }
@@ -189,6 +173,38 @@ mod spare {
     }
 }
 
+/// Facts as columns of equal length; flows from `no_flow` on stand for none.
+pub fn fact_columns<'py>(py: Python<'py>, rows: &[FactRow], no_flow: u16) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    columns.set_item("time_ns", column(py, rows, |row| row.time().as_nanos() as i64))?;
+    columns.set_item("machine", column(py, rows, |row| row.machine()))?;
+    columns.set_item("kind", column(py, rows, |row| row.fact().kind as u8))?;
+    // Flow numbers end at the number of flows; what belongs to none comes behind them.
+    columns.set_item("flow", column(py, rows, |row| row.fact().flow.0.min(no_flow)))?;
+    columns.set_item("seq", column(py, rows, |row| row.fact().seq as i64))?;
+    columns.set_item("length", column(py, rows, |row| row.fact().length as i32))?;
+    columns.set_item("a", column(py, rows, |row| row.fact().a as i64))?;
+    columns.set_item("b", column(py, rows, |row| row.fact().b as i64))?;
+    Ok(columns)
+}
+
+/// Totals of bearers, one row each.
+pub fn bearer_rows<'py>(py: Python<'py>, bearers: &[BearerResult]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let rows = bearers.iter().map(|bearer| {
+        let row = traffic_row(py, &bearer.name, &bearer.traffic)?;
+        row.set_item("blocks_sent", bearer.blocks.sent)?;
+        row.set_item("blocks_resent", bearer.blocks.resent)?;
+        row.set_item("blocks_dropped", bearer.blocks.dropped)?;
+        Ok(row)
+    });
+    rows.collect()
+}
+
+/// Totals of wired links, one row each.
+pub fn link_rows<'py>(py: Python<'py>, links: &[LinkResult]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    links.iter().map(|link| traffic_row(py, &link.name, &link.traffic)).collect()
+}
+
 /// One column of the facts, laid out in Rust and handed to numpy as it is.
 fn column<'py, T: Element + Send>(
     py: Python<'py>,
@@ -198,7 +214,8 @@ fn column<'py, T: Element + Send>(
     py.detach(|| rows.iter().map(value).collect::<Vec<T>>()).into_pyarray(py)
 }
 
-fn traffic_row<'py>(py: Python<'py>, name: &str, traffic: &Traffic) -> PyResult<Bound<'py, PyDict>> {
+/// A name and what went through.
+pub fn traffic_row<'py>(py: Python<'py>, name: &str, traffic: &Traffic) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("name", name)?;
     row.set_item("packets_in", traffic.packets_in)?;
@@ -223,6 +240,7 @@ pub fn run(
     cancel: Option<&CancelFlag>,
 ) -> PyResult<Run> {
     let cancel = cancel.map(|flag| Arc::clone(&flag.0)).unwrap_or_default();
+    scenario.0.check_simulated().map_err(scenario_error)?;
     let scenario = &scenario.0.scenario;
     py.detach(|| {
         let start = ThreadTime::now();

@@ -110,3 +110,69 @@ impl Machine for Handover {
         self.moving.map(|moving| moving.ends)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A switch that leaves access 0 for access 1 at 10 ms and is there at 30 ms. Packets 1 and 2 were in flight, packet
+    /// 3 arrives at 20 ms and packet 4 at 40 ms: what leaves when (ms), through which port, and what is dropped.
+    fn moved(buffering: Buffering) -> (Vec<(u64, u8, u64)>, Vec<u64>) {
+        let mut switch = Handover::new(0);
+        let mut out = Outbox::new(true);
+        let mut left = Vec::new();
+        let packet = |seq| Packet { seq, ..Packet::EMPTY };
+        let mut at = |ms: u64, switch: &mut Handover, deed: &dyn Fn(&mut Handover, Time, &mut Outbox)| {
+            deed(switch, Time::from_millis(ms), &mut out);
+            left.extend(out.take_packets().map(|(Port(port), packet)| (ms, port, packet.seq)));
+            switch.check().unwrap();
+        };
+        at(0, &mut switch, &|switch, now, out| switch.on_packet(now, Port(0), &packet(0), out));
+        at(10, &mut switch, &|switch, now, out| {
+            switch.begin(now, 1, Span::from_millis(20), buffering, out);
+            switch.on_packet(now, TAKEN_BACK, &packet(1), out);
+            switch.on_packet(now, TAKEN_BACK, &packet(2), out);
+        });
+        at(20, &mut switch, &|switch, now, out| switch.on_packet(now, Port(0), &packet(3), out));
+        assert_eq!(switch.next_timeout(), Some(Time::from_millis(30)));
+        at(30, &mut switch, &|switch, now, out| switch.on_timeout(now, out));
+        at(40, &mut switch, &|switch, now, out| switch.on_packet(now, Port(0), &packet(4), out));
+        assert_eq!(switch.next_timeout(), None);
+        let drops = out.take_facts().into_iter().map(|row| row.fact()).filter(|fact| fact.kind == FactKind::Drop);
+        (left, drops.inspect(|fact| assert_eq!(fact.a, DropReason::Handover as u64)).map(|fact| fact.seq).collect())
+    }
+
+    #[test]
+    fn without_buffering_all_that_meets_the_handover_is_dropped() {
+        assert_eq!(moved(Buffering::None), (vec![(0, 0, 0), (40, 1, 4)], vec![1, 2, 3]));
+    }
+
+    #[test]
+    fn intermediate_buffering_keeps_what_arrives() {
+        assert_eq!(moved(Buffering::Intermediate), (vec![(0, 0, 0), (30, 1, 3), (40, 1, 4)], vec![1, 2]));
+    }
+
+    #[test]
+    fn full_buffering_keeps_what_is_in_flight_as_well_and_in_order() {
+        let left = vec![(0, 0, 0), (30, 1, 1), (30, 1, 2), (30, 1, 3), (40, 1, 4)];
+        assert_eq!(moved(Buffering::Full), (left, vec![]));
+    }
+
+    #[test]
+    fn a_second_handover_replaces_the_first() {
+        for (buffering, kept) in [(Buffering::Full, 1), (Buffering::Intermediate, 0)] {
+            let mut switch = Handover::new(0);
+            let mut out = Outbox::new(false);
+            switch.begin(Time::ZERO, 1, Span::from_millis(20), Buffering::Full, &mut out);
+            switch.on_packet(Time::ZERO, Port(0), &Packet::EMPTY, &mut out);
+            switch.begin(Time::from_millis(10), 2, Span::from_millis(20), buffering, &mut out);
+            assert_eq!(switch.next_timeout(), Some(Time::from_millis(30)));
+            switch.on_timeout(Time::from_millis(20), &mut out); // too early
+            assert_eq!(out.take_packets().count(), 0);
+            switch.on_timeout(Time::from_millis(30), &mut out);
+            assert!(out.take_packets().all(|(port, _)| port == Port(2)));
+            assert_eq!(switch.traffic().packets_delivered, kept);
+            switch.check().unwrap();
+        }
+    }
+}

@@ -1,9 +1,12 @@
-//! Packet captures in pcapng, as Wireshark and tcptrace read them.
+//! Packet captures in pcapng, as Wireshark and tcptrace read them; [`read`] reads such files, and others.
 //!
 //! IPv4 (RFC 791) and TCP (RFC 9293) headers are written with right checksums; the payload counts as
 //! zeros and is cut off, so that a file holds headers only and the original length tells the rest.
 //! Options follow RFC 2018 and RFC 2883 (SACK) and RFC 7323 (window scale, timestamps). Each flow has its
 //! own pair of addresses and ports, and sequence numbers start from zero at its SYN.
+
+mod frame;
+pub mod read;
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -108,16 +108,13 @@ impl Session {
     pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
         loop {
             let due = self.next_change().filter(|&due| due <= t);
-            let until = due.unwrap_or(t);
-            self.world.advance_to(until)?;
-            if self.world.take_notice() {
-                self.apply_reached()?;
-            } else if self.world.now() < until {
-                return Ok(()); // all flows are done
-            } else if let Some(due) = due {
-                self.apply_due(due)?;
-            } else {
-                return Ok(());
+            self.world.advance_to(due.unwrap_or(t))?;
+            let noticed = self.apply_reached()?;
+            match due {
+                _ if self.world.all_finished() => return Ok(()),
+                _ if noticed => {}
+                Some(due) => self.apply_due(due)?,
+                None => return Ok(()),
             }
         }
     }
@@ -126,7 +123,8 @@ impl Session {
     pub fn inject(&mut self, terminal: u16, direction: Direction, packet: Packet) -> Result<(), Stalled> {
         let entry = 2 * terminal + u16::from(direction == Direction::Up);
         self.world.inject(entry, Packet { flow: FlowId(terminal), ..packet })?;
-        self.apply_reached()
+        self.apply_reached()?;
+        Ok(())
     }
 
     /// Takes the packets that left: when, at which terminal or from which, in which direction, what.
@@ -247,7 +245,8 @@ impl Session {
             }
             Change::Pause | Change::Resume => {}
         }
-        Ok(self.apply_reached()?)
+        self.apply_reached()?;
+        Ok(())
     }
 
     /// Ends the spikes and applies the planned changes of this instant.
@@ -262,17 +261,20 @@ impl Session {
         Ok(())
     }
 
-    /// Applies the changes whose amount of data has been reached.
-    fn apply_reached(&mut self) -> Result<(), Stalled> {
+    /// Applies the changes whose amount of data has been reached, if machines called for notice; says whether they did.
+    fn apply_reached(&mut self) -> Result<bool, Stalled> {
+        let mut noticed = false;
         while self.world.take_notice() {
-            while let Some(reached) =
-                self.after.iter().position(|(terminal, amount, _)| self.passed(*terminal) >= *amount)
-            {
+            noticed = true;
+            let reached = |session: &Session| {
+                session.after.iter().position(|(terminal, amount, _)| session.passed(*terminal) >= *amount)
+            };
+            while let Some(reached) = reached(self) {
                 let (_, _, change) = self.after.remove(reached);
                 self.apply_planned(&change)?;
             }
         }
-        Ok(())
+        Ok(noticed)
     }
 
     fn apply_planned(&mut self, change: &Change) -> Result<(), Stalled> {

@@ -209,3 +209,129 @@ fn the_processing_delay_comes_on_top() {
     let delayed = BlockArqSettings { delay: Span::from_millis(60), ..settings() };
     assert_eq!(run(&mut bearer(&delayed), &[(0, packet(0, 600))]).0, [(80, 0)]);
 }
+
+/// What to do to a bearer, and when (ms).
+type Deed<'a> = (u64, &'a dyn Fn(&mut BlockArq, Time, &mut Outbox));
+
+/// Gives the bearer packets 0 to 2 of 960 bytes, a TTI each, at once, and does the deeds: what leaves when (ms), which.
+fn with_deeds(bearer: &mut BlockArq, deeds: &[Deed]) -> Vec<(u64, u64)> {
+    let mut out = Outbox::new(false);
+    for n in 0..3 {
+        bearer.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out);
+    }
+    let mut left = Vec::new();
+    let mut deeds = deeds.iter().peekable();
+    loop {
+        let deed = deeds.peek().map_or(Time::MAX, |(ms, _)| Time::from_millis(*ms));
+        let due = bearer.next_timeout().unwrap_or(Time::MAX);
+        let now = deed.min(due);
+        if now == Time::MAX {
+            return left;
+        }
+        if due <= deed {
+            bearer.on_timeout(now, &mut out);
+        } else if let Some((_, deed)) = deeds.next() {
+            deed(bearer, now, &mut out);
+        }
+        bearer.check().unwrap();
+        left.extend(out.take_packets().map(|(_, packet)| (now.as_nanos() / 1_000_000, packet.seq)));
+    }
+}
+
+fn set(settings: BlockArqSettings) -> impl Fn(&mut BlockArq, Time, &mut Outbox) {
+    move |bearer, now, out| assert!(bearer.set_settings(now, &settings, out))
+}
+
+#[test]
+fn a_running_tti_ends_under_the_old_settings() {
+    // The first TTI ends at 20 ms; half the rate from 10 ms on makes the others take two TTIs of 480 bytes each.
+    let slower = set(BlockArqSettings { rate: Rate::from_kbps(192), ..settings() });
+    assert_eq!(with_deeds(&mut bearer(&settings()), &[(10, &slower)]), [(20, 0), (60, 1), (100, 2)]);
+    // A TTI of 10 ms from 10 ms on: 480 bytes each.
+    let shorter = set(BlockArqSettings { tti: Span::from_millis(10), ..settings() });
+    assert_eq!(with_deeds(&mut bearer(&settings()), &[(10, &shorter)]), [(20, 0), (40, 1), (60, 2)]);
+}
+
+#[test]
+fn a_block_that_comes_back_is_cut_to_the_new_size() {
+    // All of the first TTI is in error. At a quarter of the rate, 240 bytes per TTI, packet 0 comes back at 80 ms in
+    // four pieces. Until then packet 1 takes three TTIs, and the fourth begins at 80 ms: the pieces go first, until
+    // 160 ms, then the rest of packet 1 and packet 2.
+    let slower = set(BlockArqSettings { rate: Rate::from_kbps(96), ..settings() });
+    let mut bearer = bearer(&bler(0.999_999));
+    let left = with_deeds(&mut bearer, &[(10, &slower)]);
+    assert_eq!(left, [(160, 0), (180, 1), (260, 2)]);
+    assert_eq!(*bearer.blocks(), Blocks { sent: 13, resent: 4, dropped: 0 });
+}
+
+#[test]
+fn packets_keep_their_order_after_a_decrease_of_the_delay() {
+    let far = BlockArqSettings { delay: Span::from_millis(100), ..settings() };
+    let nearer = set(settings());
+    // They arrive at 20, 40 and 60 ms; the first two leave under the old delay or behind it.
+    assert_eq!(with_deeds(&mut bearer(&far), &[(30, &nearer)]), [(120, 0), (120, 1), (120, 2)]);
+}
+
+#[test]
+fn packets_that_need_not_wait_any_more_leave_at_once() {
+    // Packet 0 is lost in its first TTI and back at 80 ms; packets 1 and 2 are there at 40 and 60 ms.
+    let in_sequence = BlockArqSettings { delivery: Delivery::InSequence, ..bler(0.999_999) };
+    let fine = set(BlockArqSettings { delivery: Delivery::InSequence, ..settings() });
+    assert_eq!(with_deeds(&mut bearer(&in_sequence), &[(10, &fine)]), [(100, 0), (100, 1), (100, 2)]);
+    let any_order = set(settings());
+    let left = with_deeds(&mut bearer(&in_sequence), &[(10, &fine), (70, &any_order)]);
+    assert_eq!(left, [(70, 1), (70, 2), (100, 0)]);
+    // And back again: packet 1 has left out of sequence, packet 2 waits.
+    let out_of_sequence = set(BlockArqSettings { delivery: Delivery::OutOfSequence, ..settings() });
+    let left = with_deeds(&mut bearer(&bler(0.999_999)), &[(10, &out_of_sequence), (50, &fine)]);
+    assert_eq!(left, [(40, 1), (100, 0), (100, 2)]);
+}
+
+#[test]
+fn a_change_that_leaves_no_block_changes_nothing() {
+    let mut bearer = bearer(&settings());
+    let mut out = Outbox::new(true);
+    let none = BlockArqSettings { pdu: PduSize::Bytes(Size::from_bytes(961)), ..settings() };
+    assert!(!bearer.set_settings(Time::ZERO, &none, &mut out));
+    assert_eq!(out.take_facts(), []);
+}
+
+#[test]
+fn while_it_is_held_no_tti_begins() {
+    let hold = |bearer: &mut BlockArq, _, out: &mut Outbox| bearer.hold(out);
+    let release = |bearer: &mut BlockArq, now, out: &mut Outbox| bearer.release(now, out);
+    let left = with_deeds(&mut bearer(&settings()), &[(10, &hold), (1005, &release)]);
+    assert_eq!(left, [(20, 0), (1025, 1), (1045, 2)]);
+    // On the grid the next TTI begins at the next multiple of it.
+    let grid = BlockArqSettings { tti_start: TtiStart::Grid, ..settings() };
+    let left = with_deeds(&mut bearer(&grid), &[(10, &hold), (1005, &release)]);
+    assert_eq!(left, [(20, 0), (1040, 1), (1060, 2)]);
+    // An erroneous block waits as well.
+    let fine = set(settings());
+    let left = with_deeds(&mut bearer(&bler(0.999_999)), &[(10, &hold), (11, &fine), (1005, &release)]);
+    assert_eq!(left, [(1025, 0), (1045, 1), (1065, 2)]);
+}
+
+#[test]
+fn all_that_has_not_left_is_handed_back_in_the_order_it_came() {
+    // At 70 ms: packet 0 comes back at 80 ms, packet 1 leaves at 140 ms, packet 2 at 160 ms.
+    let far = BlockArqSettings { delay: Span::from_millis(100), ..bler(0.999_999) };
+    let mut bearer = bearer(&far);
+    let mut out = Outbox::new(false);
+    (0..3).for_each(|n| bearer.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out));
+    bearer.on_timeout(Time::ZERO, &mut out);
+    set(BlockArqSettings { delay: Span::from_millis(100), ..settings() })(&mut bearer, Time::from_millis(10), &mut out);
+    while bearer.next_timeout().is_some_and(|due| due <= Time::from_millis(70)) {
+        let due = bearer.next_timeout().unwrap();
+        bearer.on_timeout(due, &mut out);
+    }
+    assert_eq!(out.take_packets().count(), 0);
+    bearer.flush(&mut out);
+    let back: Vec<_> = out.take_packets().map(|(port, packet)| (port, packet.seq)).collect();
+    assert_eq!(back, [(HANDED_BACK, 0), (HANDED_BACK, 1), (HANDED_BACK, 2)]);
+    assert_eq!(bearer.next_timeout(), None);
+    bearer.check().unwrap();
+    assert_eq!(bearer.traffic().packets_handed_back, 3);
+    let (left, _) = run(&mut bearer, &[(200, packet(7, 960))]);
+    assert_eq!(left, [(320, 7)]);
+}

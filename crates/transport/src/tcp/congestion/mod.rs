@@ -89,7 +89,7 @@ pub(crate) struct Congestion {
 #[derive(Clone, Debug)]
 enum Avoidance {
     Aimd(Aimd),
-    Cubic(Box<Cubic>), // many times larger than the other
+    Cubic(Cubic),
 }
 
 macro_rules! each {
@@ -105,7 +105,7 @@ impl Congestion {
     pub fn new(settings: &TcpSettings) -> Self {
         let (avoidance, grows_always) = match &settings.congestion {
             CongestionSettings::Aimd(aimd) => (Avoidance::Aimd(Aimd::new(aimd)), aimd.grows_always()),
-            CongestionSettings::Cubic(cubic) => (Avoidance::Cubic(Box::new(Cubic::new(cubic))), false), // RFC 9438 §5.8
+            CongestionSettings::Cubic(cubic) => (Avoidance::Cubic(Cubic::new(cubic)), false), // RFC 9438 §5.8
         };
         Congestion { slow_start: SlowStart::new(&settings.slow_start), avoidance, grows_always, min_rtt: None }
     }

@@ -1,0 +1,22 @@
+//! Live emulation.
+
+pub mod board;
+pub mod clock;
+pub mod counts;
+pub mod device;
+pub mod driver;
+pub mod emulation;
+pub mod ends;
+pub mod ip;
+pub mod kernel;
+pub mod lateness;
+pub mod log;
+pub mod mismatch;
+pub mod pool;
+pub mod pump;
+pub mod realtime;
+pub mod segment;
+pub mod spin;
+pub mod spool;
+pub mod waiter;
+pub mod writer;

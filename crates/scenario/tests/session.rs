@@ -1,0 +1,245 @@
+//! A session driven from outside: what goes in, what changes, what comes out and when, worked out by hand.
+
+use cellwind_engine::fact::{DropReason, FactKind};
+use cellwind_engine::packet::{Body, Packet};
+use cellwind_engine::time::Time;
+use cellwind_scenario::{Change, ChangeError, Direction, Session, parse};
+
+/// Two accesses without loss: 1000 bytes take 100 ms in `slow` and 10 ms in `fast`, and 50 ms or none on the way.
+const ACCESSES: &str = r#"
+    [access.slow]
+    type = "link"
+    rate = "80 kbit/s"
+    delay = "50 ms"
+    [access.fast]
+    type = "link"
+    rate = "800 kbit/s"
+    [terminal.ue]
+    access = "slow"
+"#;
+
+fn session(text: &str) -> Session {
+    Session::live(&parse(text, "live", &[]).unwrap(), 0, true)
+}
+
+/// A packet of 1000 bytes whose payload has this number.
+fn packet(body: u32) -> Packet {
+    Packet { payload: 960, body: Body(body), ..Packet::EMPTY }
+}
+
+fn ms(time: Time) -> u64 {
+    time.as_nanos() / 1_000_000
+}
+
+/// Puts the packets in at their instants (ms) and runs to the end: what comes out when, which way.
+fn run(session: &mut Session, packets: &[(u64, Direction, u32)]) -> Vec<(u64, Direction, u32)> {
+    for &(at, direction, body) in packets {
+        session.advance_to(Time::from_millis(at)).unwrap();
+        session.inject(0, direction, packet(body)).unwrap();
+    }
+    finish(session)
+}
+
+fn finish(session: &mut Session) -> Vec<(u64, Direction, u32)> {
+    while let Some(next) = session.next_timeout() {
+        session.advance_to(next).unwrap();
+        session.check().unwrap();
+    }
+    assert_eq!(session.take_refused(), []);
+    session.take_egress().map(|(time, _, direction, packet)| (ms(time), direction, packet.body.0)).collect()
+}
+
+use Direction::{Down, Up};
+
+#[test]
+fn packets_cross_links_and_bearer_both_ways() {
+    let text = format!("[link.line]\ndelay = \"7 ms\"\n{ACCESSES}");
+    let left = run(&mut session(&text), &[(0, Down, 1), (0, Up, 2), (1, Down, 3)]);
+    // Down: line, then bearer, where packet 3 waits from 8 to 107 ms. Up: bearer, then line.
+    assert_eq!(left, [(157, Down, 1), (157, Up, 2), (257, Down, 3)]);
+}
+
+#[test]
+fn each_terminal_has_its_own_doors() {
+    let mut session = session("[link.line]\ndelay = \"7 ms\"\n[terminal.a]\n[terminal.b]\n");
+    session.inject(1, Down, packet(1)).unwrap();
+    session.inject(0, Up, packet(2)).unwrap();
+    session.advance_to(Time::from_millis(7)).unwrap();
+    let left: Vec<_> = session.take_egress().map(|(_, terminal, way, packet)| (terminal, way, packet.body.0)).collect();
+    assert_eq!(left, [(1, Down, 1), (0, Up, 2)]);
+}
+
+#[test]
+fn a_late_driver_changes_nothing() {
+    let text = format!(
+        "{ACCESSES}[[event]]\nat = \"120 ms\"\nset = {{ \"access.slow.rate\" = \"160 kbit/s\" }}\n\
+         [[event]]\nat = \"170 ms\"\nspike = \"100 ms\"\n[[event]]\nat = \"400 ms\"\nhandover = \"fast\"\n"
+    );
+    let burst: Vec<_> = (0..6).map(|body| (0, Down, body)).collect();
+    let on_time = run(&mut session(&text), &burst);
+    let mut late = session(&text);
+    (0..6).for_each(|body| late.inject(0, Down, packet(body)).unwrap());
+    late.advance_to(Time::from_secs(10)).unwrap();
+    let left: Vec<_> = late.take_egress().map(|(time, _, way, packet)| (ms(time), way, packet.body.0)).collect();
+    assert_eq!(left, on_time);
+    // Sent at 100, 200 (begun at the old rate), then held until 270 ms; sent at 320 and 370 ms. The last is sent at
+    // 420 ms, but the handover at 400 ms comes first, with the fourth on the line.
+    assert_eq!(on_time, [(150, Down, 0), (250, Down, 1), (370, Down, 2)]);
+    assert_eq!(late.take_dropped().map(|(Body(body), _)| body).collect::<Vec<_>>(), [3, 4, 5]);
+}
+
+/// Packets 0 to 3 go down and 10 up at 0 ms. The handover at 160 ms takes 100 ms; packets 4 and 11 arrive at 200 ms.
+fn handed_over(buffering: &str) -> (Vec<(u64, Direction, u32)>, Vec<u32>) {
+    let mut session = session(&format!(
+        "{ACCESSES}[[event]]\nat = \"160 ms\"\nhandover = \"fast\"\ndelay = \"100 ms\"\nbuffering = \"{buffering}\"\n"
+    ));
+    let mut packets: Vec<_> = (0..4).map(|body| (0, Down, body)).collect();
+    packets.extend([(0, Up, 10), (20, Up, 12), (200, Down, 4), (200, Up, 11), (300, Down, 5)]);
+    assert_eq!(session.access_of(0), Some(0));
+    let left = run(&mut session, &packets);
+    assert_eq!(session.access_of(0), Some(1));
+    let mut dropped: Vec<_> = session.take_dropped().collect();
+    assert!(dropped.iter().all(|&(_, reason)| reason == DropReason::Handover));
+    dropped.sort_by_key(|&(body, _)| body);
+    (left, dropped.into_iter().map(|(Body(body), _)| body).collect())
+}
+
+#[test]
+fn a_handover_without_buffering_drops_both_directions() {
+    let (left, dropped) = handed_over("none");
+    assert_eq!(left, [(150, Down, 0), (150, Up, 10), (310, Down, 5)]);
+    assert_eq!(dropped, [1, 2, 3, 4, 11, 12]);
+}
+
+#[test]
+fn a_handover_with_intermediate_buffering_keeps_what_arrives() {
+    let (left, dropped) = handed_over("intermediate");
+    assert_eq!(left, [(150, Down, 0), (150, Up, 10), (270, Down, 4), (270, Up, 11), (310, Down, 5)]);
+    assert_eq!(dropped, [1, 2, 3, 12]);
+}
+
+#[test]
+fn a_handover_with_full_buffering_keeps_all_as_if_it_arrived_at_its_end() {
+    // Teyeb, equation 7.1: the rate and latency of the new access, and the queue that the packets make there.
+    let (left, dropped) = handed_over("full");
+    let down = [(150, Down, 0), (270, Down, 1), (280, Down, 2), (290, Down, 3), (300, Down, 4), (310, Down, 5)];
+    let up = [(150, Up, 10), (270, Up, 12), (280, Up, 11)];
+    assert_eq!(left.iter().copied().filter(|left| left.1 == Down).collect::<Vec<_>>(), down);
+    assert_eq!(left.iter().copied().filter(|left| left.1 == Up).collect::<Vec<_>>(), up);
+    assert_eq!(dropped, [0; 0]);
+}
+
+#[test]
+fn a_handover_without_delay_is_over_at_once() {
+    let text = format!("{ACCESSES}[[event]]\nat = \"160 ms\"\nhandover = \"fast\"\nbuffering = \"full\"\n");
+    let left = run(&mut session(&text), &[(0, Down, 0), (0, Down, 1), (0, Down, 2), (160, Down, 3)]);
+    assert_eq!(left, [(150, Down, 0), (170, Down, 1), (180, Down, 2), (190, Down, 3)]);
+}
+
+#[test]
+fn a_change_comes_with_the_packet_that_completes_an_amount() {
+    // The second packet completes 2000 bytes at 250 ms. The two in flight are dropped, and the fifth takes 10 ms.
+    let text = format!("{ACCESSES}[[event]]\nafter = \"1500 B\"\nhandover = \"fast\"\n");
+    let mut packets: Vec<_> = (0..4).map(|body| (0, Down, body)).collect();
+    packets.push((250, Down, 4));
+    let mut session = session(&text);
+    assert_eq!(run(&mut session, &packets), [(150, Down, 0), (250, Down, 1), (260, Down, 4)]);
+    let facts: Vec<_> = session.drain_facts().collect();
+    let started = facts.iter().find(|row| row.fact().kind == FactKind::HandoverStarted).unwrap();
+    assert_eq!((started.time(), started.fact().a), (Time::from_millis(250), 1));
+}
+
+#[test]
+fn a_spike_holds_both_directions_of_the_bearer_behind_its_queue() {
+    let text = format!("{ACCESSES}[[event]]\nat = \"50 ms\"\nspike = \"1 s\"\n");
+    let packets = [(0, Down, 0), (0, Down, 1), (60, Up, 10), (60, Down, 2)];
+    // Packet 0 is in transmission until 100 ms; all others begin at 1050 ms.
+    let left = run(&mut session(&text), &packets);
+    assert_eq!(left, [(150, Down, 0), (1200, Down, 1), (1200, Up, 10), (1300, Down, 2)]);
+}
+
+#[test]
+fn a_spike_without_an_access_holds_the_last_link() {
+    let text = "[link.far]\ndelay = \"5 ms\"\n[link.near]\nrate = \"80 kbit/s\"\n\
+                [[event]]\nat = \"3 ms\"\nspike = \"97 ms\"\n";
+    assert_eq!(run(&mut session(text), &[(0, Down, 0), (3, Up, 1)]), [(200, Down, 0), (205, Up, 1)]);
+}
+
+#[test]
+fn spikes_and_a_pause_hold_until_the_last_of_them_is_over() {
+    let mut session = session(&format!("{ACCESSES}[[event]]\nat = \"10 ms\"\nspike = \"200 ms\"\n"));
+    session.advance_to(Time::from_millis(20)).unwrap();
+    session.apply(&Change::Pause).unwrap();
+    session.apply(&Change::Pause).unwrap();
+    session.inject(0, Down, packet(0)).unwrap();
+    session.advance_to(Time::from_millis(300)).unwrap();
+    assert!(session.is_paused());
+    session
+        .apply(&Change::Spike { terminal: Some(0), duration: cellwind_engine::time::Span::from_millis(50) })
+        .unwrap();
+    session.apply(&Change::Resume).unwrap();
+    session.apply(&Change::Resume).unwrap();
+    assert_eq!(finish(&mut session), [(500, Down, 0)]); // from 350 ms on
+}
+
+#[test]
+fn changes_are_parsed_beforehand_and_keep_what_they_do_not_name() {
+    let loaded = parse(ACCESSES, "live", &[]).unwrap();
+    let mut session = Session::live(&loaded, 0, false);
+    let set = |path: &str, value: &str| loaded.change_set(&[(path.into(), value.into())]).unwrap();
+    session.apply(&set("access.slow.down.rate", "160 kbit/s")).unwrap();
+    session.apply(&set("access.slow.delay", "20 ms")).unwrap();
+    session.inject(0, Down, packet(0)).unwrap();
+    session.inject(0, Up, packet(1)).unwrap();
+    assert_eq!(finish(&mut session), [(70, Down, 0), (120, Up, 1)]);
+    let change = loaded.change_handover("fast", None, Some("10 ms"), Some("full")).unwrap();
+    session.apply(&change).unwrap();
+    session.inject(0, Down, packet(2)).unwrap();
+    assert_eq!(finish(&mut session), [(140, Down, 2)]); // from 120 ms on, 10 ms each for handover and transmission
+    assert!(matches!(loaded.change_spike("1 s", Some("ue")), Ok(Change::Spike { terminal: Some(0), .. })));
+    let (bearers, links) = session.results();
+    assert_eq!((bearers.len(), links.len()), (4, 0));
+}
+
+#[test]
+fn a_change_of_several_values_is_applied_whole_or_not_at_all() {
+    let loaded =
+        parse("[access.a]\ntype = \"block-arq\"\nrate = \"32 kbit/s\"\npdu = \"40 B\"\n", "live", &[]).unwrap();
+    let mut session = Session::live(&loaded, 0, true);
+    let set = |sets: &[(&str, &str)]| {
+        let sets: Vec<_> = sets.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
+        loaded.change_set(&sets).unwrap()
+    };
+    // Alone each of them leaves room for a block, but not both: 16 kbit/s for 10 ms carry 20 bytes.
+    session.apply(&set(&[("access.a.rate", "16 kbit/s")])).unwrap();
+    session.drain_facts().count();
+    let refused = session.apply(&set(&[("access.a.bler", "0.5"), ("access.a.tti", "10 ms")])).unwrap_err();
+    assert_eq!(refused, ChangeError::NoBlock { access: "a".into() });
+    assert_eq!(session.drain_facts().count(), 0);
+    session.apply(&set(&[("access.a.tti", "10 ms"), ("access.a.rate", "32 kbit/s")])).unwrap();
+    assert_eq!(session.drain_facts().count(), 4); // two patches for each direction
+}
+
+#[test]
+fn mistakes_of_a_running_session_read_like_those_of_a_file() {
+    let loaded = parse(ACCESSES, "live", &[]).unwrap();
+    let report = |result: Result<Change, cellwind_scenario::ScenarioError>| result.unwrap_err().to_string();
+    let set = |path: &str, value: &str| report(loaded.change_set(&[(path.into(), value.into())]));
+    let unknown = set("access.slow.los", "0.1");
+    assert!(unknown.contains("access.slow.los: this key is not known here"), "{unknown}");
+    assert!(unknown.contains("did you mean `loss`?"), "{unknown}");
+    assert!(set("flow.x.start", "1 s").contains("this cannot change while the scenario runs"));
+    assert!(set("access.slow.type", "block-arq").contains("this cannot change while the scenario runs"));
+    assert!(report(loaded.change_handover("fats", None, None, None)).contains("did you mean `fast`?"));
+    assert!(report(loaded.change_spike("soon", None)).contains("spike:1:9: error: spike: "));
+}
+
+#[test]
+fn equal_sessions_do_the_same_and_other_replications_do_not() {
+    let text = format!("{ACCESSES}[[event]]\nat = \"1 s\"\nset = {{ \"access.slow.loss\" = 0.5 }}\n");
+    let packets: Vec<_> = (0..100).map(|body| (u64::from(body) * 150, Down, body)).collect();
+    let loaded = parse(&text, "live", &[]).unwrap();
+    let left = |replication| run(&mut Session::live(&loaded, replication, false), &packets);
+    assert_eq!(left(0), left(0));
+    assert_ne!(left(0), left(1));
+}
