@@ -1,4 +1,4 @@
-"""Measures speed and memory, and compares with ns-2 where it is installed.
+"""Measures speed and memory, and compares with ns-2 where it is installed; live, with a bare loop and the kernel.
 
 Usage: ``make bench``. Each line of the table says what is compared with what, the target, and whether it
 holds here. Times of the simulator are CPU seconds inside the run, of both simulators; pairs are run in
@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,21 +23,12 @@ from rich.table import Table
 
 import scenarios
 from cellwind import _core
+from lines import Line
+from live import bench as live
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 1000
 PAIRS = 9
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of the table; ``holds`` is None where nothing could be measured or there is no target."""
-
-    what: str
-    against: str
-    measured: str
-    target: str = "–"
-    holds: bool | None = None
 
 
 def run(text: str, facts: bool = False) -> _core.Run:
@@ -214,6 +204,7 @@ def main() -> None:
         lambda: [two_cores()],
         starts,
         throughput,
+        live.lines,
     ):
         for line in measure():
             verdict = {True: "holds", False: "[bold red]MISSED[/]", None: ""}[line.holds]

@@ -1,0 +1,1 @@
+"""The benchmarks of live emulation, beside their peers."""
