@@ -32,8 +32,9 @@ lint: setup ## Check formatting, lints and types
 	$(RUN) ruff format --check
 	$(RUN) mypy
 
-bench: setup ## Measure speed and memory, beside ns-2 where it is installed
+bench: setup ## Measure speed, memory and punctuality, beside ns-2 and the kernel where they are there
 	@$(RUN) python benches/run.py
+	@$(RUN) python benches/live_clocks.py
 
 clean: ## Remove everything that was built; results stay
 	rm -rf target .venv .tools .pytest_cache .mypy_cache .ruff_cache python/cellwind/*.so
