@@ -1,7 +1,7 @@
 //! Additive increase by one segment a round trip, multiplicative decrease by half (RFC 5681 §3.1).
 
 use super::{CongestionControl, NewAck, Windows, reduced};
-use crate::tcp::settings::{AimdSettings, Decrease, Growth, Increase};
+use crate::tcp::settings::{AimdSettings, Decrease, Increase};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Aimd {
@@ -9,13 +9,6 @@ pub struct Aimd {
     decrease: Decrease,
     /// Bytes acknowledged that have not made the window grow yet.
     counted: u64,
-}
-
-impl AimdSettings {
-    /// Whether the window grows with every ACK of new data.
-    pub fn grows_always(&self) -> bool {
-        self.growth == Growth::Always
-    }
 }
 
 impl Aimd {
@@ -39,7 +32,7 @@ impl CongestionControl for Aimd {
         }
     }
 
-    fn on_ack_while_not_limiting(&mut self, _: &NewAck) {}
+    fn on_ack_while_not_limiting(&mut self) {}
 
     fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64 {
         self.counted = 0;

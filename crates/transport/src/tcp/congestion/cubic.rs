@@ -100,7 +100,7 @@ impl CongestionControl for Cubic {
         self.stage = Some(stage);
     }
 
-    fn on_ack_while_not_limiting(&mut self, _: &NewAck) {
+    fn on_ack_while_not_limiting(&mut self) {
         if let Some(stage) = &mut self.stage {
             stage.paused = true;
         }

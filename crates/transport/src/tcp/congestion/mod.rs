@@ -14,7 +14,7 @@ use aimd::Aimd;
 use cubic::Cubic;
 use slow_start::SlowStart;
 
-use super::settings::{CongestionSettings, Decrease, TcpSettings};
+use super::settings::{CongestionSettings, Decrease, Growth, TcpSettings};
 
 /// The two windows every algorithm works on, in bytes (RFC 5681 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(crate) trait CongestionControl {
     fn on_ack(&mut self, windows: &mut Windows, ack: &NewAck);
 
     /// The same, but the window must not grow, because something else limits what is in flight.
-    fn on_ack_while_not_limiting(&mut self, ack: &NewAck);
+    fn on_ack_while_not_limiting(&mut self);
 
     /// A loss was found with `flight` bytes outstanding: the new slow start threshold.
     fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64;
@@ -104,7 +104,7 @@ macro_rules! each {
 impl Congestion {
     pub fn new(settings: &TcpSettings) -> Self {
         let (avoidance, grows_always) = match &settings.congestion {
-            CongestionSettings::Aimd(aimd) => (Avoidance::Aimd(Aimd::new(aimd)), aimd.grows_always()),
+            CongestionSettings::Aimd(aimd) => (Avoidance::Aimd(Aimd::new(aimd)), aimd.growth == Growth::Always),
             CongestionSettings::Cubic(cubic) => (Avoidance::Cubic(Cubic::new(cubic)), false), // RFC 9438 §5.8
         };
         Congestion { slow_start: SlowStart::new(&settings.slow_start), avoidance, grows_always, min_rtt: None }
@@ -119,7 +119,7 @@ impl Congestion {
         ack.min_rtt = self.min_rtt;
         self.slow_start.watch(windows, &ack);
         if !self.grows_always && !ack.found_window_limiting(windows) {
-            each!(&mut self.avoidance, algorithm => algorithm.on_ack_while_not_limiting(&ack));
+            each!(&mut self.avoidance, algorithm => algorithm.on_ack_while_not_limiting());
             return;
         }
         if windows.in_slow_start() {

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::tcp::amount::Segments;
-use crate::tcp::settings::{BugFix, InitialWindow, NewRenoSettings, RecoverySettings, RtoSettings};
+use crate::tcp::settings::{
+    AimdSettings, BugFix, CongestionSettings, CubicSettings, Growth, InitialWindow, NewRenoSettings, RecoverySettings,
+    RtoSettings,
+};
 use cellwind_engine::packet::SackBlocks;
 use cellwind_engine::units::Size;
 
@@ -135,4 +138,37 @@ fn a_coarse_timestamp_clock_is_the_granularity_of_the_timer() {
         driven.take(200 + n, Packet { timestamps: (1, 1), flags: stamped, ..ack(1 + n * payload) });
     }
     assert!(driven.sender.rto() >= second, "{:?}", driven.sender.rto());
+}
+
+/// The window after a hundred segments, with at most twelve in flight by the receiver's window.
+fn window_behind_a_narrow_one(congestion: CongestionSettings) -> u64 {
+    let mut driven = Driven::new(TcpSettings { congestion, ..TcpSettings::default() });
+    driven.write(1000);
+    for n in 1..=100 {
+        driven.take(200 + 10 * n, Packet { window: 12 * MSS as u32, ..ack(after(n)) });
+    }
+    driven.sender.cwnd()
+}
+
+#[test]
+fn a_window_that_does_not_limit_grows_by_rfc_5681_only() {
+    // Linux and RFC 9438 §5.8 stop at twice the flight in slow start.
+    let aimd = |growth| CongestionSettings::Aimd(AimdSettings { growth, ..AimdSettings::default() });
+    assert_eq!(window_behind_a_narrow_one(aimd(Growth::Always)), 110 * MSS);
+    assert_eq!(window_behind_a_narrow_one(aimd(Growth::WhenLimiting)), 24 * MSS);
+    assert_eq!(window_behind_a_narrow_one(CongestionSettings::Cubic(CubicSettings::default())), 24 * MSS);
+}
+
+#[test]
+fn cubic_keeps_seven_tenths_of_the_flight_after_a_timeout() {
+    // RFC 9438 §4.8: one segment, slow start up to the threshold, and from there on by the cubic function.
+    let congestion = CongestionSettings::Cubic(CubicSettings::default());
+    let mut driven = Driven::new(TcpSettings { congestion, ..TcpSettings::default() });
+    driven.write(1000);
+    driven.expire();
+    assert_eq!((driven.sender.cwnd(), driven.sender.ssthresh()), (MSS, Some(7 * MSS)));
+    (1..=6).for_each(|n| drop(driven.take(1400 + n, ack(after(n)))));
+    assert_eq!(driven.sender.cwnd(), 7 * MSS);
+    driven.take(1500, ack(after(7)));
+    assert!((7 * MSS..8 * MSS).contains(&driven.sender.cwnd()), "{}", driven.sender.cwnd());
 }

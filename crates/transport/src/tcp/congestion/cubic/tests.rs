@@ -203,7 +203,7 @@ fn time_in_which_the_window_was_not_used_does_not_count() {
     flow.lose();
     flow.until(2000);
     let before = flow.segments();
-    flow.cubic.on_ack_while_not_limiting(&flow.ack());
+    flow.cubic.on_ack_while_not_limiting();
     flow.now += Span::from_secs(60);
     flow.step();
     close(flow.segments(), before, 0.002);
