@@ -40,7 +40,8 @@ pub struct Outbox {
 /// A packet on its way from one machine to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub machine: u16,
+    /// Number of the machine that sent it; those behind the last machine are the World's entries.
+    pub machine: u32,
     pub port: Port,
     pub packet: Packet,
 }
@@ -54,7 +55,7 @@ impl Outbox {
     /// Sends `packet` out of `port`, at this very instant.
     #[inline]
     pub fn send(&mut self, port: Port, packet: Packet) {
-        self.sends.push(Sent { machine: self.machine, port, packet });
+        self.sends.push(Sent { machine: u32::from(self.machine), port, packet });
     }
 
     /// Tells a fact; one predictable branch when nobody listens.

@@ -210,24 +210,8 @@ impl<M: Machine> World<M> {
 
     /// Runs every event up to and including `t`, or until enough machines have finished, or one has called for the
     /// driver's notice (see [`take_notice`](World::take_notice)).
-    #[inline]
     pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
-        while let Some((due, index)) = self.calendar.due(t) {
-            self.move_clock(due, index as u16)?;
-            self.outbox.begin(index as u16, due);
-            let machine = &mut self.machines[index].machine;
-            machine.on_timeout(due, &mut self.outbox);
-            self.calendar.answer(index, machine.next_timeout());
-            self.deliver()?;
-            if self.all_finished() || self.outbox.noticed {
-                return Ok(());
-            }
-        }
-        if t > self.now {
-            self.now = t;
-            self.events_at_now = 0;
-        }
-        Ok(())
+        self.run(Some(t))
     }
 
     /// Whether a machine has called for the driver's notice since the last question.
@@ -246,7 +230,7 @@ impl<M: Machine> World<M> {
         let machine = &mut self.machines[usize::from(id.0)].machine;
         let answer = visit(machine, self.now, &mut self.outbox);
         self.calendar.set(usize::from(id.0), machine.next_timeout());
-        self.deliver()?;
+        self.run(None)?;
         Ok(answer)
     }
 
@@ -257,9 +241,9 @@ impl<M: Machine> World<M> {
 
     /// Puts a packet in through a numbered entry, now.
     pub fn inject(&mut self, entry: u16, packet: Packet) -> Result<(), Stalled> {
-        let (machine, port) = self.entries[usize::from(entry)];
-        self.hand_over(machine, port, &packet)?;
-        self.deliver()
+        let machine = self.machines.len() as u32 + u32::from(entry);
+        self.outbox.sends.push(Sent { machine, port: Port(0), packet });
+        self.run(None)
     }
 
     /// Takes the packets that left through exits: when, which exit, what.
@@ -267,8 +251,34 @@ impl<M: Machine> World<M> {
         self.egress.drain(..)
     }
 
+    /// Delivers what was sent at this instant and, with a limit, runs every event up to and including it.
+    ///
+    /// All doors lead here, so that the machines are compiled into this loop and nowhere else.
+    #[inline(never)]
+    fn run(&mut self, limit: Option<Time>) -> Result<(), Stalled> {
+        loop {
+            self.deliver()?;
+            let Some(t) = limit else { return Ok(()) };
+            if self.all_finished() || self.outbox.noticed {
+                return Ok(());
+            }
+            let Some((due, index)) = self.calendar.due(t) else {
+                if t > self.now {
+                    self.now = t;
+                    self.events_at_now = 0;
+                }
+                return Ok(());
+            };
+            self.move_clock(due, index as u16)?;
+            self.outbox.begin(index as u16, due);
+            let machine = &mut self.machines[index].machine;
+            machine.on_timeout(due, &mut self.outbox);
+            self.calendar.answer(index, machine.next_timeout());
+        }
+    }
+
     /// Carries packets from machine to machine until none is under way at this instant.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self) -> Result<(), Stalled> {
         // Two buffers take turns, so that a packet is read where it lies while its receiver sends others.
         let mut batch = std::mem::take(&mut self.batch);
@@ -286,19 +296,24 @@ impl<M: Machine> World<M> {
     /// Takes a packet along the route of the port it left through.
     #[inline]
     fn carry(&mut self, sent: &Sent) -> Result<(), Stalled> {
-        let from = &self.machines[usize::from(sent.machine)];
-        if self.captured.is_some()
-            && let Some(point) = from.capture_point
-        {
-            self.capture(point, true, sent.packet);
-        }
-        let (to, port) = match &self.machines[usize::from(sent.machine)].routes[usize::from(sent.port.0)] {
-            Route::To(to, port) => (*to, *port),
-            Route::ByFlow(table) => table[usize::from(sent.packet.flow.0)],
-            Route::Exit(exit) => {
-                self.egress.push((self.now, *exit, sent.packet));
-                return Ok(());
+        let index = sent.machine as usize;
+        let (to, port) = match self.machines.get(index) {
+            Some(from) => {
+                if self.captured.is_some()
+                    && let Some(point) = from.capture_point
+                {
+                    self.capture(point, true, sent.packet);
+                }
+                match &self.machines[index].routes[usize::from(sent.port.0)] {
+                    Route::To(to, port) => (*to, *port),
+                    Route::ByFlow(table) => table[usize::from(sent.packet.flow.0)],
+                    Route::Exit(exit) => {
+                        self.egress.push((self.now, *exit, sent.packet));
+                        return Ok(());
+                    }
+                }
             }
+            None => self.entries[index - self.machines.len()],
         };
         self.hand_over(to, port, &sent.packet)
     }

@@ -151,7 +151,7 @@ impl Link {
             let taken = self.transmission(self.under_way[at].packet.size());
             let waiting = &mut self.under_way[at];
             waiting.starts = free_at;
-            free_at = free_at + taken;
+            free_at += taken;
             waiting.arrives = (free_at + self.delay).max(self.not_before);
         }
         self.idle_at = free_at;

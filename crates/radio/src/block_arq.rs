@@ -65,8 +65,12 @@ pub struct BlockArq {
     is_held: bool,
     /// The blocks of the running TTI; new blocks without error are kept as one stretch.
     on_air: Vec<OnAir>,
-    /// Complete packets on their way to the upper layer, with their ordinals.
-    leaving: VecDeque<(Time, u64, Packet)>,
+    /// When the last packet leaves that was complete under earlier settings; none may overtake it.
+    not_before: Time,
+    /// Complete packets on their way to the upper layer.
+    leaving: VecDeque<(Time, Packet)>,
+    /// Their ordinals, apart from them because packets of a round size move faster.
+    leaving_ordinals: VecDeque<u64>,
     blocks: Blocks,
     traffic: Traffic,
 }
@@ -150,7 +154,9 @@ impl BlockArq {
             air: Air::Idle,
             is_held: false,
             on_air: Vec::new(),
+            not_before: Time::ZERO,
             leaving: VecDeque::new(),
+            leaving_ordinals: VecDeque::new(),
             blocks: Blocks::default(),
             traffic: Traffic::default(),
         })
@@ -192,6 +198,7 @@ impl BlockArq {
         self.blocks_per_tti = blocks_per_tti;
         self.feedback_delay = settings.feedback_delay;
         self.attempts = settings.max_transmissions;
+        self.not_before = self.leaving.back().map_or(now, |&(leaves, ..)| leaves);
         self.delay = settings.delay;
         self.limit = settings.queue;
         self.tti_start = settings.tti_start;
@@ -245,8 +252,8 @@ impl BlockArq {
 
     /// Hands back all that has not left, in the order it entered, through [`HANDED_BACK`]; a running TTI breaks off.
     pub fn flush(&mut self, out: &mut Outbox) {
-        let mut inside: Vec<(u64, Packet)> =
-            self.leaving.drain(..).map(|(_, ordinal, packet)| (ordinal, packet)).collect();
+        let leaving = self.leaving.drain(..).map(|(_, packet)| packet);
+        let mut inside: Vec<(u64, Packet)> = self.leaving_ordinals.drain(..).zip(leaving).collect();
         let held = (self.first_held..).zip(&self.held);
         let open = held.filter(|(_, held)| matches!(held.fate, Fate::Open | Fate::Complete));
         inside.extend(open.map(|(ordinal, held)| (ordinal, held.packet)));
@@ -262,6 +269,7 @@ impl BlockArq {
         self.unsent_bytes = 0;
         self.returning.clear();
         self.next_to_leave = self.first_held;
+        self.not_before = Time::ZERO;
         self.on_air.clear();
         self.air = Air::Idle;
     }
@@ -493,14 +501,14 @@ impl BlockArq {
     fn leave(&mut self, ordinal: u64, held: Held, now: Time, out: &mut Outbox) {
         let fact = Fact::new(FactKind::PacketDelivered, held.packet.flow);
         let fact = fact.about(held.packet.seq, held.packet.size().as_bytes() as u32);
-        // The last one may have begun under a longer delay.
-        let leaves = self.leaving.back().map_or(now, |&(last, ..)| last).max(now + self.delay);
+        let leaves = (now + self.delay).max(self.not_before);
         out.fact(fact.values((leaves - held.entered).as_nanos(), 0));
-        if leaves == now {
+        if leaves <= now {
             self.traffic.deliver(&held.packet);
             out.send(Port(0), held.packet);
         } else {
-            self.leaving.push_back((leaves, ordinal, held.packet));
+            self.leaving.push_back((leaves, held.packet));
+            self.leaving_ordinals.push_back(ordinal);
         }
     }
 }
@@ -524,10 +532,11 @@ impl Machine for BlockArq {
     }
 
     fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(&(due, _, packet)) = self.leaving.front()
+        while let Some(&(due, packet)) = self.leaving.front()
             && due <= now
         {
             self.leaving.pop_front();
+            self.leaving_ordinals.pop_front();
             self.traffic.deliver(&packet);
             out.send(Port(0), packet);
         }

@@ -1,6 +1,6 @@
 //! Handover: one direction of the switch that leads a terminal's packets into the access it is in.
 //!
-//! E. Teyeb, "Quality of packet services in UMTS and heterogeneous networks" (2006), sections 7.2.1 and 7.2.2: while
+//! O. Teyeb, "Quality of packet services in UMTS and heterogeneous networks" (2006), sections 7.2.1 and 7.2.2: while
 //! the terminal moves, no packet leaves. What is in flight in the old access and what arrives meanwhile is dropped or
 //! kept; what is kept enters the new access at the end of the handover, as if it arrived at that instant.
 
@@ -22,6 +22,8 @@ pub const TAKEN_BACK: Port = Port(1);
 #[derive(Clone, Debug)]
 pub struct Handover {
     access: u8,
+    /// The place in the scenario of each access, by its number.
+    places: Vec<u16>,
     moving: Option<Moving>,
     /// Packets for the new access, in their order.
     kept: VecDeque<Packet>,
@@ -36,9 +38,9 @@ struct Moving {
 }
 
 impl Handover {
-    /// A switch whose terminal is in the access of this number.
-    pub fn new(access: u8) -> Self {
-        Handover { access, moving: None, kept: VecDeque::new(), traffic: Traffic::default() }
+    /// A switch whose terminal is in the first of the accesses that have these places in the scenario.
+    pub fn new(places: Vec<u16>) -> Self {
+        Handover { access: 0, places, moving: None, kept: VecDeque::new(), traffic: Traffic::default() }
     }
 
     /// The access that the terminal is in, or moves to.
@@ -63,12 +65,16 @@ impl Handover {
     pub fn begin(&mut self, now: Time, access: u8, delay: Span, buffering: Buffering, out: &mut Outbox) {
         self.access = access;
         self.moving = Some(Moving { ends: now + delay, buffering });
-        out.fact(Fact::new(FactKind::HandoverStarted, FlowId::NONE).values(u64::from(access), delay.as_nanos()));
+        out.fact(Fact::new(FactKind::HandoverStarted, FlowId::NONE).values(self.place(), delay.as_nanos()));
         if buffering != Buffering::Full {
             for packet in std::mem::take(&mut self.kept) {
                 self.discard(&packet, out);
             }
         }
+    }
+
+    fn place(&self) -> u64 {
+        self.places[usize::from(self.access)].into()
     }
 
     fn discard(&mut self, packet: &Packet, out: &mut Outbox) {
@@ -100,7 +106,7 @@ impl Machine for Handover {
         }
         self.moving = None;
         let kept = self.kept.len() as u64;
-        out.fact(Fact::new(FactKind::HandoverEnded, FlowId::NONE).values(u64::from(self.access), kept));
+        out.fact(Fact::new(FactKind::HandoverEnded, FlowId::NONE).values(self.place(), kept));
         for packet in std::mem::take(&mut self.kept) {
             self.pass(&packet, out);
         }
@@ -118,7 +124,7 @@ mod tests {
     /// A switch that leaves access 0 for access 1 at 10 ms and is there at 30 ms. Packets 1 and 2 were in flight, packet
     /// 3 arrives at 20 ms and packet 4 at 40 ms: what leaves when (ms), through which port, and what is dropped.
     fn moved(buffering: Buffering) -> (Vec<(u64, u8, u64)>, Vec<u64>) {
-        let mut switch = Handover::new(0);
+        let mut switch = Handover::new(vec![0, 1, 2]);
         let mut out = Outbox::new(true);
         let mut left = Vec::new();
         let packet = |seq| Packet { seq, ..Packet::EMPTY };
@@ -161,7 +167,7 @@ mod tests {
     #[test]
     fn a_second_handover_replaces_the_first() {
         for (buffering, kept) in [(Buffering::Full, 1), (Buffering::Intermediate, 0)] {
-            let mut switch = Handover::new(0);
+            let mut switch = Handover::new(vec![0, 1, 2]);
             let mut out = Outbox::new(false);
             switch.begin(Time::ZERO, 1, Span::from_millis(20), Buffering::Full, &mut out);
             switch.on_packet(Time::ZERO, Port(0), &Packet::EMPTY, &mut out);

@@ -67,7 +67,7 @@ pub(crate) struct FlowEndpoints {
 pub(crate) struct TerminalStages {
     /// A bearer in each access that the terminal may be in; a switch knows them by their place in this list.
     pub bearers: Vec<Bearer>,
-    /// The switch between the bearers, if there are several.
+    /// The switch in front of the bearers, if the terminal may move.
     pub switch: Option<Directions<MachineId>>,
     /// The count of what was delivered, if somebody waits for an amount.
     pub meter: Option<MachineId>,
@@ -105,7 +105,7 @@ struct FlowEnds {
 ///
 /// On a scenario that validation refuses.
 pub(crate) fn build(scenario: &Scenario, replication: u32, record: Record) -> Built {
-    let mut builder = Builder::new(scenario, replication, record, may_move(scenario));
+    let mut builder = Builder::new(scenario, replication, record, may_move(scenario), moves(scenario));
     let ends = builder.add_flows();
     builder.wire(Ends::Flows(ends))
 }
@@ -125,7 +125,9 @@ pub(crate) fn build_live(scenario: &Scenario, replication: u32, record: Record) 
             keep_first(accesses);
         }
     }
-    Builder::new(scenario, replication, record, may_be_in).wire(Ends::Outside)
+    // Even one access is enough for a handover, to itself.
+    let moves = vec![true; scenario.terminal.len()];
+    Builder::new(scenario, replication, record, may_be_in, moves).wire(Ends::Outside)
 }
 
 /// Whether the machines of the scenario fit a World, and the bearers of each terminal its switch.
@@ -162,6 +164,17 @@ fn may_move(scenario: &Scenario) -> Vec<Vec<usize>> {
     may_be_in
 }
 
+/// Whether each terminal has a handover planned, perhaps to the access where it is.
+fn moves(scenario: &Scenario) -> Vec<bool> {
+    let mut moves = vec![false; scenario.terminal.len()];
+    for planned in &scenario.plan {
+        if let Change::Handover { terminal, .. } = planned.change {
+            moves[usize::from(terminal)] = true;
+        }
+    }
+    moves
+}
+
 /// Drops what stands in the list a second time.
 fn keep_first(list: &mut Vec<usize>) {
     let mut seen = BTreeSet::new();
@@ -174,10 +187,18 @@ struct Builder<'a> {
     world: World<AnyMachine>,
     /// The accesses that each terminal may be in.
     may_be_in: Vec<Vec<usize>>,
+    /// Whether each terminal has a switch in front of its bearers.
+    moves: Vec<bool>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(scenario: &'a Scenario, replication: u32, record: Record, may_be_in: Vec<Vec<usize>>) -> Self {
+    fn new(
+        scenario: &'a Scenario,
+        replication: u32,
+        record: Record,
+        may_be_in: Vec<Vec<usize>>,
+        moves: Vec<bool>,
+    ) -> Self {
         let mut world = World::new();
         if let Some(buffer) = record.facts {
             world.record_facts(buffer);
@@ -185,7 +206,7 @@ impl<'a> Builder<'a> {
         if record.capture {
             world.record_packets();
         }
-        Builder { scenario, replication, world, may_be_in }
+        Builder { scenario, replication, world, may_be_in, moves }
     }
 
     fn stream(&self, name: &str) -> Stream {
@@ -274,7 +295,7 @@ impl<'a> Builder<'a> {
         (stages, links)
     }
 
-    /// The bearers of each terminal in one direction, with a switch where there are several.
+    /// The bearers of each terminal in one direction, with a switch where it moves.
     fn add_bearers(&mut self, direction: Direction) -> Vec<OneWay> {
         let scenario = self.scenario;
         let mut all = Vec::with_capacity(scenario.terminal.len());
@@ -293,9 +314,10 @@ impl<'a> Builder<'a> {
                     Access::Link(settings) => self.add_link(name, settings.get(direction)),
                 });
             }
-            if one_way.bearers.len() > 1 {
+            if self.moves[place] && !one_way.bearers.is_empty() {
                 let name = format!("handover/{terminal}/{}", direction.word());
-                let switch = self.world.add(name, AnyMachine::Handover(Handover::new(0)));
+                let places = accesses.iter().map(|&access| access as u16).collect();
+                let switch = self.world.add(name, AnyMachine::Handover(Handover::new(places)));
                 one_way.switch = Some(switch);
                 one_way.bearers.iter().for_each(|stages| {
                     self.world.connect(switch, Route::To(stages[0], Port(0)));

@@ -14,7 +14,7 @@ use crate::directions::Direction;
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{Access, Event, Link, Scenario};
 use crate::node::{Node, Table, Value};
-use crate::resolve::{Assignment, check_name};
+use crate::resolve::Assignment;
 use crate::validate;
 
 /// A change of a running session. Whoever applies it neither parses nor waits.
@@ -156,7 +156,12 @@ pub(crate) fn plan(scenario: &Scenario, tree: &Node) -> Result<Vec<Planned>, Sce
                 let written = tree.find(&["event", &index.to_string(), "set"]).and_then(Node::as_table);
                 let entries = written.into_iter().flatten();
                 let assignments = entries.map(|(path, value)| Assignment::of_entry(path, value));
-                running.set(scenario, assignments.collect::<Result<_, _>>()?)?
+                running.set(scenario, assignments.collect::<Result<_, _>>()?).map_err(|error| {
+                    match error.mistake() {
+                        Mistake::PduTooLarge => error.note(format!("that is so after event.{index}")),
+                        _ => error,
+                    }
+                })?
             }
             event => change_of(scenario, event),
         };
@@ -217,7 +222,6 @@ impl Running {
         assignment: Assignment,
         patches: &mut Vec<Patch>,
     ) -> Result<(), ScenarioError> {
-        check_name(&self.root, &assignment.keys)?;
         let [section, name] = [0, 1].map(|at| assignment.keys[at].name.clone());
         let path = [section.as_str(), name.as_str()];
         let Some(before) = self.root.find(&path) else {

@@ -64,8 +64,8 @@ macro_rules! presets {
 
 /// Every preset; the scenarios in the order a newcomer should meet them.
 pub const PRESETS: &[Preset] = presets! {
-    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" }
-    Access "access/" { "umts-384" "umts-128" "umts-64" }
+    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" }
+    Access "access/" { "umts-384" "umts-128" "umts-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
     Transport "transport/" { "tahoe" "reno" "newreno" "sack" "linux-reno" "linux-cubic" }
 };
 

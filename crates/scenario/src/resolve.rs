@@ -220,7 +220,7 @@ fn set_keys(path: &str, origin: impl Fn(std::ops::Range<usize>) -> Origin) -> Re
 }
 
 /// Refuses a path through a named table that the scenario does not have.
-pub fn check_name(root: &Node, keys: &[SetKey]) -> Result<(), ScenarioError> {
+fn check_name(root: &Node, keys: &[SetKey]) -> Result<(), ScenarioError> {
     let [section, named, next, ..] = keys else { return Ok(()) };
     let may_begin = section.name == "access" && matches!(next.name.as_str(), "extends" | "type");
     if !SECTIONS.contains(&section.name.as_str()) || may_begin {

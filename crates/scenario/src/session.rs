@@ -1,8 +1,9 @@
 //! A session: a World with its plan of changes, driven in virtual time or by a clock through the same doors.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cellwind_engine::fact::{DropReason, FactRow};
+use cellwind_engine::machine::Machine;
 use cellwind_engine::packet::{Body, FlowId, Packet};
 use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
@@ -255,7 +256,8 @@ impl Session {
             let (_, machines) = self.spikes.remove(over);
             self.release(&machines)?;
         }
-        while let Some((_, change)) = self.timed.pop_front_if(|(at, _)| *at <= now) {
+        while self.timed.front().is_some_and(|&(at, _)| at <= now) {
+            let Some((_, change)) = self.timed.pop_front() else { break };
             self.apply_planned(&change)?;
         }
         Ok(())
@@ -402,8 +404,9 @@ impl Session {
             }
             if delay.is_zero() {
                 self.world.change(switch, |machine, now, out| {
-                    use cellwind_engine::machine::Machine;
-                    machine.on_timeout(now, out);
+                    if let AnyMachine::Handover(switch) = machine {
+                        switch.on_timeout(now, out); // not by way of the enum, whose only caller is the World
+                    }
                 })?;
             }
         }
@@ -415,7 +418,7 @@ impl Session {
             Some(terminal) => self.bearers_of(usize::from(terminal)),
             None => {
                 let all = (0..self.terminals.len()).flat_map(|terminal| self.bearers_of(terminal));
-                all.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+                all.collect::<BTreeSet<_>>().into_iter().collect()
             }
         };
         self.hold(&machines)?;

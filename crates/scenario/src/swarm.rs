@@ -84,10 +84,19 @@ pub fn scenario(seed: u64) -> String {
     let terminals = if access { draw.between(1, 3) } else { 1 };
     for terminal in 0..terminals {
         writeln!(file, "[terminal.t{terminal}]").expect("a string takes all");
+        if access {
+            writeln!(file, "access = \"a\"").expect("a string takes all");
+        }
     }
     for flow in 0..draw.between(1, 3) {
         let terminal = draw.between(0, terminals - 1);
         draw.flow(flow, terminal, &mut file);
+    }
+    let networks = draw.networks(access, &mut file);
+    if draw.chance(0.5) {
+        for _ in 0..draw.between(1, 6) {
+            draw.event(links, &networks, terminals, &mut file);
+        }
     }
     file
 }
@@ -159,6 +168,70 @@ impl Draw {
         if self.chance(0.4) {
             line(format!("queue = \"{} packets\"", self.between(2, 40)));
         }
+    }
+
+    /// More accesses to move to; gives the names of all.
+    fn networks(&mut self, access: bool, file: &mut String) -> Vec<&'static str> {
+        if !access {
+            return Vec::new();
+        }
+        let mut networks = vec!["a"];
+        for name in ["b", "c"] {
+            if self.chance(0.4) {
+                networks.push(name);
+                let (rate, delay) = (self.choose(&[32, 384, 1000]), self.between(0, 350));
+                writeln!(file, "[access.{name}]\ntype = \"link\"\nrate = \"{rate} kbit/s\"\ndelay = \"{delay} ms\"")
+                    .expect("a string takes all");
+            }
+        }
+        networks
+    }
+
+    fn event(&mut self, links: u64, networks: &[&'static str], terminals: u64, file: &mut String) {
+        let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
+        line("[[event]]".into());
+        let after = self.chance(0.4);
+        line(match after {
+            true => format!("after = \"{} B\"", self.between(0, 100_000)),
+            false => format!("at = \"{} ms\"", self.between(0, 8_000)),
+        });
+        let terminal = format!("terminal = \"t{}\"", self.between(0, terminals - 1));
+        let set = |path: String, value: String| format!("set = {{ \"{path}\" = {value} }}");
+        let what = match self.between(0, 2) {
+            0 if !networks.is_empty() => {
+                line(terminal);
+                line(format!("delay = \"{} ms\"", self.choose(&[0, 1, 100, 5_000])));
+                line(format!("buffering = \"{}\"", self.choose(&["none", "intermediate", "full"])));
+                return line(format!("handover = \"{}\"", self.choose(networks)));
+            }
+            1 => format!("spike = \"{} ms\"", self.between(1, 10_000)),
+            _ if links > 0 && self.chance(0.5) => {
+                let link = format!("link.l{}{}", self.between(0, links - 1), self.choose(&["", ".down", ".up"]));
+                match self.between(0, 3) {
+                    0 => set(format!("{link}.delay"), format!("\"{} ms\"", self.between(0, 300))),
+                    1 => set(format!("{link}.rate"), format!("\"{} kbit/s\"", self.choose(&[32, 384, 10_000]))),
+                    2 => set(format!("{link}.loss"), self.choose(&["0.0", "0.01", "0.1"]).into()),
+                    _ => set(format!("{link}.queue"), format!("\"{} packets\"", self.between(2, 50))),
+                }
+            }
+            _ if !networks.is_empty() => match self.between(0, 4) {
+                0 => set("access.a.bler".into(), self.choose(&["0.0", "0.1", "0.3"]).into()),
+                1 => set("access.a.down.delay".into(), format!("\"{} ms\"", self.between(0, 300))),
+                2 => set("access.a.pdu".into(), format!("\"{} B\"", self.between(20, 80))),
+                3 => set("access.a.delivery".into(), self.choose(&["\"in-sequence\"", "\"out-of-sequence\""]).into()),
+                _ => {
+                    // A small PDU fits every rate.
+                    let rate = self.choose(&[64, 128, 384]);
+                    format!("set = {{ \"access.a.pdu\" = \"40 B\", \"access.a.rate\" = \"{rate} kbit/s\" }}")
+                }
+            },
+            _ => "spike = \"1 s\"".into(),
+        };
+        // Only what names a terminal may do so.
+        if after || what.starts_with("spike") && self.chance(0.5) {
+            line(terminal);
+        }
+        line(what);
     }
 
     fn flow(&mut self, number: u64, terminal: u64, file: &mut String) {

@@ -243,3 +243,55 @@ fn equal_sessions_do_the_same_and_other_replications_do_not() {
     assert_eq!(left(0), left(0));
     assert_ne!(left(0), left(1));
 }
+
+#[test]
+fn a_handover_to_the_only_access_is_an_outage() {
+    let mut session = session("[access.only]\ntype = \"link\"\nrate = \"80 kbit/s\"\n");
+    session.inject(0, Down, packet(0)).unwrap();
+    session.advance_to(Time::from_millis(10)).unwrap();
+    let delay = cellwind_engine::time::Span::from_millis(50);
+    let change = Change::Handover { terminal: 0, to: 0, delay, buffering: Default::default() };
+    session.apply(&change).unwrap();
+    session.advance_to(Time::from_millis(60)).unwrap();
+    session.inject(0, Down, packet(1)).unwrap();
+    assert_eq!(finish(&mut session), [(160, Down, 1)]);
+}
+
+#[test]
+fn events_survive_the_resolved_file() {
+    let text = format!(
+        "{ACCESSES}[[event]]\nat = \"1 s\"\nset = {{ \"access.slow.loss\" = 0.5, access.fast.rate = \"1 Mbit/s\" }}\n\
+         [[event]]\nafter = \"64 KiB\"\nterminal = \"ue\"\nhandover = \"fast\"\nbuffering = \"full\"\n\
+         [live.kernel]\nsack = false\n[workload.web]\nat = \"server\"\ncommand = [\"true\"]\n"
+    );
+    let loaded = parse(&text, "live", &[]).unwrap();
+    let again = parse(&loaded.scenario.to_toml().unwrap(), "again", &[]).unwrap();
+    assert_eq!(again.scenario, loaded.scenario);
+    assert_eq!(again.scenario.digest(), loaded.scenario.digest());
+}
+
+#[test]
+fn a_simulated_download_moves_after_half_of_it() {
+    use cellwind_scenario::run::{Record, run};
+    let never = std::sync::atomic::AtomicBool::new(false);
+    let ends = |buffering: &str| {
+        let sets = [("event.0.buffering".to_string(), buffering.to_string())];
+        let loaded = cellwind_scenario::load("handover-wlan-umts", &sets).unwrap();
+        let record = Record { facts: Some(Vec::new()), capture: false };
+        let run = run(&loaded.scenario, 0, record, &never).unwrap();
+        let moments = |kind| run.facts.iter().find(|row| row.fact().kind == kind).unwrap().time();
+        let started = moments(FactKind::HandoverStarted);
+        let none_leaves = |row: &&cellwind_engine::fact::FactRow| {
+            let received = matches!(row.fact().kind, FactKind::SegmentReceived | FactKind::AckReceived);
+            received && row.time() > started && row.time() < moments(FactKind::HandoverEnded)
+        };
+        assert_eq!(run.facts.iter().filter(none_leaves).count(), 0);
+        assert_eq!(moments(FactKind::HandoverEnded).since(started).as_secs_f64(), 2.0);
+        // Half of a mebibyte at 1 Mbit/s takes 4.2 s.
+        assert!((4.2..5.5).contains(&started.as_secs_f64()), "{started}");
+        run.flows[0].duration.expect("it completes").as_secs_f64()
+    };
+    // The other half at 384 kbit/s takes 11.2 s, after 2 s of handover.
+    let spent = ["none", "intermediate", "full"].map(ends);
+    assert!(spent.iter().all(|&seconds| (17.4..25.0).contains(&seconds)), "{spent:?}");
+}
