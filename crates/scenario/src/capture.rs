@@ -163,6 +163,9 @@ fn headers(captured: &Captured, flow: FlowEnds, scales: WindowScales) -> (Vec<u8
     let payload = ZEROS.get(..packet.payload as usize).expect("a segment fits an IPv4 packet");
     let mut ip = Ipv4Header::new(0, TIME_TO_LIVE, IpNumber::TCP, source, destination).expect("an empty payload fits");
     ip.set_payload_len(tcp.header_len() + payload.len()).expect("a segment fits an IPv4 packet");
+    // RFC 6864 §4.1 leaves it free where nothing is fragmented: here it tells the transmissions of a segment apart, the
+    // same at both ends.
+    ip.identification = (packet.stamp.as_nanos() / 1000) as u16;
     ip.header_checksum = ip.calc_header_checksum();
     tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a segment fits an IPv4 packet");
 

@@ -278,7 +278,7 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Throu
     start = float(begun.time_s[0]) if len(begun) else float(received.time_s[0])
     end = float(received.time_s[-1])
     span = max(end - start, 1e-9)
-    width = bin_s if bin_s is not None else _round_number(max(span / 300, 20 * span / len(received)))
+    width = bin_s if bin_s is not None else round_number(max(span / 300, 20 * span / len(received)))
     grid = start + width * np.arange(1, math.ceil((end - start) / width * 4) + 5) / 4
     # Sequence numbers start at 1: rcv_nxt - 1 bytes are in order.
     delivered = np.maximum.accumulate(np.maximum(received.a - 1, 0))
@@ -286,8 +286,8 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Throu
     return Throughput(
         bin_s=width,
         time_s=grid,
-        arrived_bps=_rate(received.time_s, arrived, grid, width) * 8,
-        delivered_bps=_rate(received.time_s, delivered, grid, width) * 8,
+        arrived_bps=rate_over(received.time_s, arrived, grid, width) * 8,
+        delivered_bps=rate_over(received.time_s, delivered, grid, width) * 8,
     )
 
 
@@ -328,10 +328,10 @@ def block_errors(facts: FactTable, bin_s: float | None = None) -> list[BlockErro
     for machine in names:
         rows = facts.select("block_sent", "block_resent", machine=machine)
         start, end = float(rows.time_s[0]), float(rows.time_s[-1])
-        width = bin_s if bin_s is not None else _round_number(max(end - start, 1e-9) / 50)
+        width = bin_s if bin_s is not None else round_number(max(end - start, 1e-9) / 50)
         grid = start + width * np.arange(1, math.ceil((end - start) / width * 4) + 5) / 4
-        sent = _rate(rows.time_s, np.arange(1, len(rows) + 1), grid, width)
-        failed = _rate(rows.time_s, np.cumsum(rows.b != 0), grid, width)
+        sent = rate_over(rows.time_s, np.arange(1, len(rows) + 1), grid, width)
+        failed = rate_over(rows.time_s, np.cumsum(rows.b != 0), grid, width)
         with np.errstate(invalid="ignore", divide="ignore"):
             fraction = np.where(sent > 0, failed / sent, np.nan)
         found.append(BlockErrors(machine, width, grid, fraction, len(rows), int((rows.b != 0).sum())))
@@ -381,7 +381,7 @@ def _changes(time_s: Floats, value: Integers) -> Points:
     return Points(time_s[keep], value[keep].astype(np.float64))
 
 
-def _rate(time_s: Floats, total: Integers, grid: Floats, width: float) -> Floats:
+def rate_over(time_s: Floats, total: Integers, grid: Floats, width: float) -> Floats:
     """Growth of a running total per second over the ``width`` seconds that end at each grid time."""
     import numpy as np
 
@@ -393,7 +393,7 @@ def _rate(time_s: Floats, total: Integers, grid: Floats, width: float) -> Floats
     return np.asarray((upper - lower) / width)
 
 
-def _round_number(value: float) -> float:
+def round_number(value: float) -> float:
     """The number 1, 2 or 5 times a power of ten that is next above ``value``."""
     power = 10.0 ** math.floor(math.log10(value))
     for factor in (1, 2, 5):

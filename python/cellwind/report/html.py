@@ -24,6 +24,8 @@ FACT_SCENARIOS = 6
 FACT_FLOWS = 4
 # Points that the whole page carries, shared by its series.
 _POINT_BUDGET = 600_000
+# What a page with plots says of them.
+PLOTS_BY = "Plots by plotly.js (MIT licence), carried inside this file."
 # Columns of the flow table that the report shows.
 _SHOWN = tuple(m for m in METRICS if m.column != "segments_sent")
 
@@ -54,19 +56,15 @@ def write_report(
         _save_figures(target.parent / "figures", [*spread, *(named for run in observed for named in run.figures)])
 
     body = [
-        _section("What was run", _scenarios(results.scenarios) + _provenance(provenance or {})),
-        _section("Flows", _flow_table(results, summaries) + "".join(fragment(f, n) for n, f in spread)),
+        section("What was run", _scenarios(results.scenarios) + _provenance(provenance or {})),
+        section("Flows", _flow_table(results, summaries) + "".join(fragment(f, n) for n, f in spread)),
         _comparison_section(results),
         _path_section(results),
         _facts_section(results, observed, limit),
     ]
     ending = f"{scripts()}\n{draw_call()}" if spread or observed else ""
     page = _page(results.scenarios, "\n".join(part for part in body if part), ending)
-    # A reader who reloads meets the old page or the new one, never half of it.
-    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(target)
-    return target
+    return write_page(page, target)
 
 
 _Named = tuple[str, "Figure"]
@@ -87,26 +85,38 @@ class _Observed:
 
 
 def _page(scenarios: Sequence[ScenarioInfo], body: str, ending: str) -> str:
-    from .interactive import CONTENT_POLICY, styles
-
     titles = _titles(scenarios)
     count = len(scenarios)
     together = f"{count} scenarios side by side"
-    title = _text(together if len(titles) > 1 else titles[0] if titles else "No scenario")
-    css = (files(__package__) / "assets" / "report.css").read_text(encoding="utf-8")
+    title = together if len(titles) > 1 else titles[0] if titles else "No scenario"
     lead = f"<p>{together}.</p>" if count > 1 and len(titles) == 1 else ""
+    footer = "Intervals are 95 % confidence intervals of the mean over independent replications (Student’s t)." + (
+        f" {PLOTS_BY}" if ending else ""
+    )
+    return document("Cellwind report", title, lead, body, footer, ending)
+
+
+def document(brand: str, title: str, lead: str, body: str, footer: str, ending: str) -> str:
+    """A complete page: ``title`` is text, the rest HTML; ``ending`` are the scripts that draw the figures."""
+    from .interactive import CONTENT_POLICY, styles
+
+    css = (files(__package__) / "assets" / "report.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">\n'
-        f"<title>{title} · Cellwind</title>\n<style>\n{css}\n{styles()}\n</style>\n</head>\n<body>\n"
-        f'<header><div class="brand">Cellwind report</div><h1>{title}</h1>{lead}</header>\n'
-        f"<main>\n{body}\n</main>\n"
-        "<footer>Intervals are 95 % confidence intervals of the mean over independent replications (Student’s t)."
-        + (" Plots by plotly.js (MIT licence), carried inside this file." if ending else "")
-        + "</footer>\n"
-        f"{ending}\n</body>\n</html>\n"
+        f"<title>{_text(title)} · Cellwind</title>\n<style>\n{css}\n{styles()}\n</style>\n</head>\n<body>\n"
+        f'<header><div class="brand">{brand}</div><h1>{_text(title)}</h1>{lead}</header>\n'
+        f"<main>\n{body}\n</main>\n<footer>{footer}</footer>\n{ending}\n</body>\n</html>\n"
     )
+
+
+def write_page(page: str, target: Path) -> Path:
+    """Writes a page whole: a reader who reloads meets the old one or the new one, never half of it."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    partial.write_text(page, encoding="utf-8")
+    partial.replace(target)
+    return target
 
 
 def _titles(scenarios: Sequence[ScenarioInfo]) -> list[str]:
@@ -114,7 +124,8 @@ def _titles(scenarios: Sequence[ScenarioInfo]) -> list[str]:
     return list(dict.fromkeys(scenario.title or scenario.name for scenario in scenarios))
 
 
-def _section(title: str, content: str) -> str:
+def section(title: str, content: str) -> str:
+    """A section of a page: ``title`` is text, ``content`` HTML."""
     return f"<section><h2>{_text(title)}</h2>{content}</section>"
 
 
@@ -194,7 +205,7 @@ def _flow_table(results: ResultsSource, summaries: Sequence[FlowSummary]) -> str
         note += " A single replication has no interval."
     if unfinished:
         note += " The duration is over completed flows only, which flatters a scenario that leaves some out."
-    return _table("Means per scenario and flow", heads, numbers, rows) + f'<p class="note">{note}</p>'
+    return html_table("Means per scenario and flow", heads, numbers, rows) + f'<p class="note">{note}</p>'
 
 
 def _estimate_cell(estimate: Estimate, metric: Metric, expected: int) -> str:
@@ -229,9 +240,11 @@ def _comparison_section(results: ResultsSource) -> str:
         if paired
         else "Scenarios under different seeds are compared as independent samples."
     )
-    table = _table("Ratios to the first scenario", ["Scenario", "Flow"], ["Duration ratio", "Goodput ratio", "n"], rows)
+    ratios = html_table(
+        "Ratios to the first scenario", ["Scenario", "Flow"], ["Duration ratio", "Goodput ratio", "n"], rows
+    )
     title = f"Compared with {comparisons[0].baseline}"
-    return _section(title, table + f'<p class="note">{note}</p>')
+    return section(title, ratios + f'<p class="note">{note}</p>')
 
 
 def _ratio_cell(ratio: Ratio) -> str:
@@ -262,11 +275,13 @@ def _path_section(results: ResultsSource) -> str:
         if rows:
             heads = [heading for _, heading, _ in columns]
             caption = f"Means per {title.lower()[:-1]}"
-            parts.append(f"<h3>{title}</h3>" + _table(caption, [*_scenario_head(several), "Direction"], heads, rows))
+            parts.append(
+                f"<h3>{title}</h3>" + html_table(caption, [*_scenario_head(several), "Direction"], heads, rows)
+            )
     if not parts:
         return ""
     parts.append('<p class="note">Means per replication; in brackets the share of what was sent or came in.</p>')
-    return _section("Bearers and links", "".join(parts))
+    return section("Bearers and links", "".join(parts))
 
 
 def _path_rows(
@@ -330,7 +345,7 @@ def _facts_section(results: ResultsSource, observed: Sequence[_Observed], limit:
     from .interactive import fragment
 
     if not observed:
-        return _section(
+        return section(
             "Over time",
             "<p>No facts were recorded, so there is nothing to draw over time. Run the scenario with "
             "<code>--facts</code> (in Python: <code>facts=True</code>) for the time-sequence graph, windows, "
@@ -359,7 +374,7 @@ def _facts_section(results: ResultsSource, observed: Sequence[_Observed], limit:
             f'<p class="note">Drawn for {len(observed)} of {len(results.scenarios)} scenarios; '
             "<code>results.plot</code> draws any scenario whose facts were recorded.</p>"
         )
-    return _section("Over time", "".join(parts))
+    return section("Over time", "".join(parts))
 
 
 def _save_figures(folder: Path, figures: Iterable[_Named]) -> None:
@@ -369,7 +384,7 @@ def _save_figures(folder: Path, figures: Iterable[_Named]) -> None:
             figure.save(folder / f"{name}{suffix}")
 
 
-def _table(caption: str, heads: Sequence[str], numbers: Sequence[str], rows: Sequence[str]) -> str:
+def html_table(caption: str, heads: Sequence[str], numbers: Sequence[str], rows: Sequence[str]) -> str:
     """A table in a box of its own that scrolls sideways, so that the page never does."""
     head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
     head += "".join(f'<th scope="col" class="number">{_text(name)}</th>' for name in numbers)

@@ -112,7 +112,7 @@ class Plots:
 def time_sequence(facts: FactTable, flow: str) -> Figure:
     """The time-sequence graph of a flow."""
     seen = measured.time_sequence(facts, flow)
-    unit, scale = _bytes_unit(seen.sent.value, seen.resent.value)
+    unit, scale = bytes_unit(seen.sent.value, seen.resent.value)
     first_segment = facts.select("segment_sent", flow=flow)
     length = int(first_segment.length.max()) if len(first_segment) else 0
 
@@ -124,7 +124,7 @@ def time_sequence(facts: FactTable, flow: str) -> Figure:
         title=f"Time-sequence graph of {flow}",
         x=_TIME,
         y=Axis("Sequence number", unit),
-        series=_drawn(
+        series=drawn(
             # Every fast retransmit is a segment resent too: its larger mark lies underneath.
             marks("fast retransmit", seen.fast_retransmits, "purple", "triangle", 8.0),
             acked,
@@ -146,7 +146,7 @@ def window(facts: FactTable, flow: str) -> Figure:
 
     seen = measured.window(facts, flow)
     highest = max((float(p.value.max()) for p in (seen.cwnd, seen.flight) if len(p)), default=0.0)
-    unit, scale = _bytes_unit(np.array([highest]))
+    unit, scale = bytes_unit(np.array([highest]))
     # The threshold begins "arbitrarily high" (RFC 5681): drawn to scale, it would flatten everything else.
     threshold = np.where(seen.ssthresh.value > 2 * highest, np.nan, seen.ssthresh.value)
     hidden = bool(np.isnan(threshold).any())
@@ -160,7 +160,7 @@ def window(facts: FactTable, flow: str) -> Figure:
         title=f"Windows of {flow}",
         x=_TIME,
         y=Axis("Window", unit, from_zero=True),
-        series=_drawn(
+        series=drawn(
             line("in flight", seen.flight, "grey", 1.0),
             line("congestion window", seen.cwnd, "blue"),
             line("send window", seen.send_window, "green", 1.0, shown=False),
@@ -174,12 +174,12 @@ def window(facts: FactTable, flow: str) -> Figure:
 def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Figure:
     """Rate at which a flow's data arrives and is delivered."""
     seen = measured.throughput(facts, flow, bin_s)
-    unit, scale = _rate_unit(seen.arrived_bps)
+    unit, scale = rate_unit(seen.arrived_bps)
     return Figure(
         title=f"Throughput of {flow}",
         x=_TIME,
         y=Axis("Throughput", unit, from_zero=True),
-        series=_drawn(
+        series=drawn(
             Series("delivered in order", "line", seen.time_s, seen.delivered_bps * scale, color="amber", width=1.2),
             Series("new data received", "line", seen.time_s, seen.arrived_bps * scale, color="blue", width=1.8),
         ),
@@ -201,7 +201,7 @@ def rtt(facts: FactTable, flow: str) -> Figure:
         title=f"Round-trip time of {flow}",
         x=_TIME,
         y=Axis("Time", "s", from_zero=True),
-        series=_drawn(
+        series=drawn(
             Series("RTT sample", "points", seen.samples.time_s, seen.samples.value, color="grey", size=3.0),
             line("smoothed RTT", seen.srtt, "blue"),
             line("retransmission timeout", seen.rto, "amber"),
@@ -221,7 +221,7 @@ def queues(facts: FactTable) -> Figure:
         title="Queues",
         x=_TIME,
         y=Axis("Packets waiting", from_zero=True),
-        series=_drawn(*lines),
+        series=drawn(*lines),
         note="As each arriving packet found it, itself included.",
     )
 
@@ -242,7 +242,7 @@ def block_errors(facts: FactTable) -> Figure:
         title="Block errors",
         x=_TIME,
         y=Axis("Blocks in error", "%", from_zero=True),
-        series=_drawn(*lines),
+        series=drawn(*lines),
         note=" ".join(said),
     )
 
@@ -276,7 +276,7 @@ def durations(results: ResultsSource) -> Figure:
         title="Duration of every replication",
         x=Axis("Duration", "s"),
         y=Axis("", ticks=ticks),
-        series=_drawn(
+        series=drawn(
             Series("replication", "points", np.array(x), np.array(y), color="blue", size=6.0, every=True),
             Series("95 % interval", "line", np.array(ends), np.array(rows), color="ink", width=2.5),
             Series("mean", "points", centre[:, 0], centre[:, 1], None, "ink", "diamond", 9.0, every=True),
@@ -296,7 +296,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names)) or "none"
 
 
-def _drawn(*series: Series) -> tuple[Series, ...]:
+def drawn(*series: Series) -> tuple[Series, ...]:
     """The series that have something to draw."""
     return tuple(item for item in series if len(item))
 
@@ -314,10 +314,10 @@ def _columns(points: Points) -> tuple[Floats, Floats]:
     return points.time_s, points.value
 
 
-def _bytes_unit(*columns: Floats) -> tuple[str, float]:
+def bytes_unit(*columns: Floats) -> tuple[str, float]:
     highest = max((float(column.max()) for column in columns if len(column)), default=0.0)
     return ("MB", 1e-6) if highest >= 2e6 else ("kB", 1e-3)
 
 
-def _rate_unit(bps: Floats) -> tuple[str, float]:
+def rate_unit(bps: Floats) -> tuple[str, float]:
     return ("Mbit/s", 1e-6) if len(bps) and float(bps.max()) >= 5e6 else ("kbit/s", 1e-3)

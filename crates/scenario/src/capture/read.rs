@@ -310,7 +310,8 @@ impl<R: BufRead> Reader<R> {
         let field = |place: usize| order.u32(&head, 4 * place).unwrap_or_default();
         let [seconds, ticks, kept, original] = [0, 1, 2, 3].map(field);
         if kept > LONGEST_PACKET || ticks >= ticks_per_s {
-            let what = format!("a packet cannot have {kept} bytes and a time of {seconds} s and {ticks}/{ticks_per_s} s");
+            let what =
+                format!("a packet cannot have {kept} bytes and a time of {seconds} s and {ticks}/{ticks_per_s} s");
             return Err(self.damaged(what));
         }
         self.buffer.clear();
