@@ -34,7 +34,7 @@ impl Board {
             let before = self.sequence.load(Ordering::Acquire);
             let numbers = self.words.iter().map(|word| word.load(Ordering::Relaxed)).collect();
             fence(Ordering::Acquire);
-            if before % 2 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
                 return numbers;
             }
             std::thread::yield_now();

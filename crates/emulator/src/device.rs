@@ -179,7 +179,8 @@ fn is_for_the_path(frame: &[u8]) -> bool {
     match u16::from_be_bytes([ethertype[0], ethertype[1]]) {
         ETHERTYPE_IPV4 => true,
         ETHERTYPE_IPV6 => {
-            let is_discovery = ip.get(6) == Some(&ICMPV6) && ip.get(40).is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind));
+            let is_discovery =
+                ip.get(6) == Some(&ICMPV6) && ip.get(40).is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind));
             !is_discovery
         }
         _ => false,

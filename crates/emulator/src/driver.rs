@@ -18,7 +18,7 @@ use crate::board::Board;
 use crate::clock::{Clock, Monotonic};
 use crate::counts::Counts;
 use crate::pump::{Failure, Pump};
-use crate::realtime;
+use crate::realtime::{self, LockedMemory};
 use crate::spin::Spin;
 use crate::waiter::Waiter;
 
@@ -68,6 +68,7 @@ pub struct Driver {
     board: Arc<Board>,
     counts: Counts,
     complaints: Vec<String>,
+    _memory: Option<LockedMemory>,
 }
 
 /// What the timing thread leaves behind.
@@ -89,11 +90,10 @@ impl Driver {
         let board = Arc::new(Board::new(counts.words()));
         board.publish(counts.numbers());
         let mut complaints = Vec::new();
-        if settings.realtime
-            && let Err(errno) = realtime::lock_memory()
-        {
+        let memory = settings.realtime.then(LockedMemory::new).transpose().unwrap_or_else(|errno| {
             complaints.push(format!("memory is not locked: {}", errno.desc()));
-        }
+            None
+        });
         let (ready, is_ready) = std::sync::mpsc::channel();
         let job = Job {
             devices: pump.devices().len(),
@@ -111,7 +111,19 @@ impl Driver {
         let thread = thread.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
         // The thread says once whether it got what it asked for.
         complaints.extend(is_ready.recv().ok().flatten());
-        Ok(Driver { thread, commands, answers, call, answered, ended, failure, board, counts, complaints })
+        Ok(Driver {
+            thread,
+            commands,
+            answers,
+            call,
+            answered,
+            ended,
+            failure,
+            board,
+            counts,
+            complaints,
+            _memory: memory,
+        })
     }
 
     /// What was asked for and not granted.
@@ -239,7 +251,8 @@ impl Job {
         loop {
             let at_once = busy.contains(&true).then_some(Time::ZERO);
             let next = self.pump.session().next_timeout();
-            let publication = (!is_published).then_some(publish_at);
+            // Nobody waits for a publication to the microsecond: there is no spinning for it.
+            let publication = (!is_published).then_some(publish_at + waiter.spin().span());
             let deadline = at_once.into_iter().chain(next).chain(publication).min();
             let mut is_called = false;
             for token in waiter.wait(deadline).map_err(Failure::Wait)? {
@@ -309,3 +322,6 @@ impl Scheduling {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,6 @@ use crate::lateness::{Lateness, Summary};
 use crate::log::{Lost, log};
 use crate::pool::Pool;
 use crate::pump::{self, Failure, Pump};
-use crate::realtime;
 use crate::spool::Spool;
 use crate::writer::{FactFile, Writer};
 
@@ -275,7 +274,8 @@ impl Emulation {
                 Ok(start)
             }
             other => {
-                let error = if matches!(other, State::Stopped) { EmulationError::Stopped } else { EmulationError::Begun };
+                let error =
+                    if matches!(other, State::Stopped) { EmulationError::Stopped } else { EmulationError::Begun };
                 *state = other;
                 Err(error)
             }
@@ -290,9 +290,9 @@ impl Emulation {
         let (log, reader) = log(settings.facts, settings.capture);
         let lost = log.lost();
         let lateness = Arc::new(Lateness::new(scenario.live.lateness_limit));
+        let pool = Pool::new(ends.mtu as usize + ETHERNET_HEADER);
         let started = SystemTime::now() + Duration::from_nanos(lead.as_nanos());
         let clock = Monotonic::start_in(lead);
-        let pool = Pool::new(ends.mtu as usize + ETHERNET_HEADER);
         let about = about(&self.loaded.name, settings.replication, started);
         let writer = Writer::start(reader, &settings.spool, &self.names, &about).map_err(|error| {
             EmulationError::System { what: format!("keep files in {}", settings.spool.display()), error }
@@ -471,7 +471,11 @@ impl Emulation {
             complaints.extend(running.writer.complaints());
             Ok(Status {
                 time: running.clock.now(),
-                stages: counts.stage_numbers.iter().map(|&number| running.machine_names[usize::from(number)].clone()).collect(),
+                stages: counts
+                    .stage_numbers
+                    .iter()
+                    .map(|&number| running.machine_names[usize::from(number)].clone())
+                    .collect(),
                 counts,
                 lateness,
                 is_valid: self.is_valid(&lateness),
@@ -497,9 +501,6 @@ impl Emulation {
         let failure = driver.failure().map(|failure| self.describe(failure));
         let ended = driver.stop();
         let (written, said) = writer.finish(&lost);
-        if self.settings.driver.realtime {
-            realtime::unlock_memory();
-        }
         // The devices go with their ends; a command that hangs ends here.
         self.ends.write().unwrap_or_else(PoisonError::into_inner).clear();
         let mut complaints = std::mem::take(&mut *self.complaints());
@@ -595,7 +596,8 @@ fn open_ends(
     let kernel = kernel_tcp(&live.kernel, &settings.kernel).map_err(EmulationError::Kernel)?;
     let server = if settings.outside { Role::Outside } else { Role::Server };
     let role = |place: usize| if place == 0 { server } else { Role::Terminal((place - 1) as u16) };
-    let hosts: Vec<(String, Role)> = names.iter().enumerate().map(|(place, name)| (name.clone(), role(place))).collect();
+    let hosts: Vec<(String, Role)> =
+        names.iter().enumerate().map(|(place, name)| (name.clone(), role(place))).collect();
     let all: Vec<EndSettings> = hosts
         .iter()
         .map(|(name, role)| EndSettings {
@@ -611,8 +613,9 @@ fn open_ends(
     let devices = ends.iter().map(|end| end.tun().try_clone_to_owned().map(Device::ip)).collect::<io::Result<_>>();
     let devices = devices.map_err(|error| EmulationError::System { what: "copy a device".into(), error })?;
     let terminals = ends[1..].iter().enumerate();
-    let addresses =
-        terminals.flat_map(|(place, end)| end.addresses().iter().map(move |&address| (address, place as u16))).collect();
+    let addresses = terminals
+        .flat_map(|(place, end)| end.addresses().iter().map(move |&address| (address, place as u16)))
+        .collect();
     Ok((ends, devices, Addresses::listed(addresses)))
 }
 
@@ -627,7 +630,11 @@ fn duplicate(number: RawFd) -> Result<OwnedFd, Errno> {
 /// What a capture says of its run.
 fn about(name: &str, replication: u32, started: SystemTime) -> String {
     let since = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    format!("{name}, replication {replication}; time zero is {}.{:09} s of Unix time", since.as_secs(), since.subsec_nanos())
+    format!(
+        "{name}, replication {replication}; time zero is {}.{:09} s of Unix time",
+        since.as_secs(),
+        since.subsec_nanos()
+    )
 }
 
 /// A command's exit code; 128 and the signal's number for one that a signal ended, as shells say it.

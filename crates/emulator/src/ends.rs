@@ -26,4 +26,4 @@ pub use end::{End, EndProgram, Exit, ProcessId, SpawnRequest};
 pub use error::EndError;
 pub use outside::clean_leftovers;
 pub use process::run_end;
-pub use settings::{DEVICE, EndSettings, KernelTcp, Role};
+pub use settings::{EndSettings, KernelTcp, Role};

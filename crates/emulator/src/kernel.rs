@@ -142,6 +142,9 @@ mod tests {
         };
         assert_eq!(wrong("sack", "maybe"), r#"kernel setting sack = "maybe": expected true or false"#);
         let unknown = wrong("sac", "1");
-        assert!(unknown.starts_with(r#"kernel setting sac = "1": expected one of the keys congestion_control, "#), "{unknown}");
+        assert!(
+            unknown.starts_with(r#"kernel setting sac = "1": expected one of the keys congestion_control, "#),
+            "{unknown}"
+        );
     }
 }

@@ -7,10 +7,10 @@ use cellwind_engine::fact::FactRow;
 use cellwind_engine::time::Time;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Facts that may wait for the writer: more than a second of the busiest path.
-const FACTS: usize = 1 << 18;
-/// Bytes of packets that may wait.
-const PACKET_BYTES: usize = 32 << 20;
+/// Facts that may wait for the writer, which looks a hundred times a second: six million facts a second.
+const FACTS: usize = 1 << 16;
+/// Bytes of packets that may wait: six gigabits a second.
+const PACKET_BYTES: usize = 8 << 20;
 
 /// The timing thread's end.
 pub struct Log {

@@ -98,7 +98,7 @@ fn wait_for_each(
     let mut gaps = Stream::new(1, 0, "mismatch");
     let mut deadline = Time::ZERO;
     for _ in 0..count {
-        deadline = deadline + Span::from_nanos(gaps.below(2 * mean_gap.as_nanos()));
+        deadline += Span::from_nanos(gaps.below(2 * mean_gap.as_nanos()));
         waiter.wait_until(deadline)?;
         act(deadline, clock.now() - deadline)?;
     }

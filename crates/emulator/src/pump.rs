@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cellwind_engine::packet::{FlowId, Packet};
+use cellwind_engine::packet::{Body, FlowId, Packet};
 use cellwind_engine::time::{Span, Time};
 use cellwind_engine::world::Stalled;
 use cellwind_scenario::Direction;
@@ -140,8 +140,9 @@ impl<C: Clock> Pump<C> {
             match arrival {
                 Arrival::Packet { length, network } => {
                     let stamp = self.clock.now();
-                    match examine(&slot[network..length], self.mtu, device.pads()) {
-                        Ok(ip) => self.admit(place, network, ip, stamp)?,
+                    let examined = examine(&slot[network..length], self.mtu, device.pads());
+                    match examined.and_then(|ip| self.accept(place, network, ip)) {
+                        Ok((body, ip)) => self.carry(place, body, ip, stamp)?,
                         Err(refusal) => self.counts.refuse(refusal),
                     }
                 }
@@ -161,32 +162,31 @@ impl<C: Clock> Pump<C> {
         Ok(true)
     }
 
-    /// Puts the packet in the next free slot onto the path.
+    /// Takes the slot of a packet that is to travel.
     #[inline]
-    fn admit(&mut self, place: usize, network: usize, ip: Ip, stamp: Time) -> Result<(), Failure> {
+    fn accept(&mut self, place: usize, network: usize, ip: Ip) -> Result<(Body, Ip), Refusal> {
         let (terminal, direction) = match place {
-            SERVER => match self.addresses.terminal(ip.destination) {
-                Ok(terminal) => (terminal, Direction::Down),
-                Err(refusal) => return Ok(self.counts.refuse(refusal)),
-            },
+            SERVER => (self.addresses.terminal(ip.destination)?, Direction::Down),
             place => ((place - 1) as u16, Direction::Up),
         };
-        let length = network as u32 + ip.length;
-        let Some(body) = self.pool.take(Note { length, network: network as u16, terminal, direction }) else {
-            return Ok(self.counts.refuse(Refusal::NoSlot));
-        };
+        let note = Note { length: network as u32 + ip.length, network: network as u16, terminal, direction };
+        Ok((self.pool.take(note).ok_or(Refusal::NoSlot)?, ip))
+    }
+
+    /// Puts a packet onto the path at the instant of its stamp.
+    #[inline]
+    fn carry(&mut self, place: usize, body: Body, ip: Ip, stamp: Time) -> Result<(), Failure> {
         // What was due before it goes first, so that captures are in the order of time.
         self.advance_to(stamp)?;
+        let (frame, Note { network, terminal, direction, .. }) = self.pool.get(body);
         if self.log.wants_packets() {
-            self.log.packet(stamp, place as u16, &self.pool.get(body).0[network..]);
+            self.log.packet(stamp, place as u16, &frame[usize::from(network)..]);
         }
-        let traffic = (usize::from(terminal), direction as usize);
-        let number = &mut self.numbers[traffic.0][traffic.1];
+        let number = &mut self.numbers[usize::from(terminal)][direction as usize];
         *number += 1;
         let (payload, header) = (ip.length - u32::from(ip.header), ip.header);
-        let packet =
-            Packet { seq: *number, stamp, payload, header, flow: FlowId(terminal), body, ..Packet::EMPTY };
-        self.counts.terminals[traffic.0][traffic.1].enter(&packet);
+        let packet = Packet { seq: *number, stamp, payload, header, flow: FlowId(terminal), body, ..Packet::EMPTY };
+        self.counts.terminals[usize::from(terminal)][direction as usize].enter(&packet);
         self.session.inject(terminal, direction, packet)?;
         // A path without delay lets it out at once.
         self.advance_to(stamp)
@@ -233,3 +233,6 @@ impl<C: Clock> Pump<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

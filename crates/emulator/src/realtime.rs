@@ -1,5 +1,8 @@
 //! What a thread asks of the kernel to be on time: exact timers, real-time scheduling, memory that stays.
 
+use std::sync::{Mutex, PoisonError};
+
+use cellwind_engine::time::Span;
 use nix::errno::Errno;
 use nix::sys::prctl::set_timerslack;
 
@@ -8,7 +11,7 @@ const PRIORITY: i32 = 50;
 
 /// A real-time thread that never waits keeps everything else from its processor. It becomes an ordinary one, until it
 /// waits again, when it has been busy for so long.
-pub const LONGEST_BUSY: cellwind_engine::time::Span = cellwind_engine::time::Span::from_millis(10);
+pub const LONGEST_BUSY: Span = Span::from_millis(10);
 
 /// Makes the timers of this thread exact; by default the kernel delays them by up to 50 µs to save power.
 pub fn exact_timers() {
@@ -27,15 +30,32 @@ pub fn set_realtime(realtime: bool) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// Keeps all memory of this process from being swapped out, as its pages come into use.
-pub fn lock_memory() -> Result<(), Errno> {
-    // SAFETY: the call changes no memory that Rust knows of.
-    let result = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) };
-    Errno::result(result).map(drop)
+/// How many hold this process's memory.
+static HOLDERS: Mutex<usize> = Mutex::new(0);
+
+/// Keeps all memory of this process from being swapped out, as its pages come into use, until it is dropped.
+#[derive(Debug)]
+pub struct LockedMemory(());
+
+impl LockedMemory {
+    /// Locks it.
+    pub fn new() -> Result<Self, Errno> {
+        let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the call changes no memory that Rust knows of.
+        let result = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) };
+        Errno::result(result)?;
+        *holders += 1;
+        Ok(LockedMemory(()))
+    }
 }
 
-/// Takes back [`lock_memory`].
-pub fn unlock_memory() {
-    // SAFETY: the call changes no memory that Rust knows of.
-    let _ = unsafe { libc::munlockall() };
+impl Drop for LockedMemory {
+    fn drop(&mut self) {
+        let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        *holders -= 1;
+        if *holders == 0 {
+            // SAFETY: the call changes no memory that Rust knows of.
+            let _ = unsafe { libc::munlockall() };
+        }
+    }
 }

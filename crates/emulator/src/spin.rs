@@ -29,7 +29,11 @@ impl Spin {
     pub fn new(fixed: Option<Span>, realtime: bool) -> Self {
         let longest = if realtime { LONGEST_REALTIME } else { LONGEST };
         let span = fixed.unwrap_or(FIRST);
-        Spin { span: if realtime || fixed.is_none() { span.min(longest) } else { span }, longest, adapts: fixed.is_none() }
+        Spin {
+            span: if realtime || fixed.is_none() { span.min(longest) } else { span },
+            longest,
+            adapts: fixed.is_none(),
+        }
     }
 
     /// How long before the deadline to wake.

@@ -111,5 +111,8 @@ fn no_packet_is_a_crash() {
         }
     }
     // All branches are really reached.
-    assert!(passed > packets() / 100 && refused > packets() / 2 && split > packets() / 200, "{passed} {refused} {split}");
+    assert!(
+        passed > packets() / 100 && refused > packets() / 2 && split > packets() / 200,
+        "{passed} {refused} {split}"
+    );
 }

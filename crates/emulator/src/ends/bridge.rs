@@ -104,8 +104,12 @@ fn open_socket(index: i32) -> io::Result<OwnedFd> {
     let length = size_of_val(&address) as libc::socklen_t;
     // SAFETY: bind reads as many bytes of the address as it has.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
-    let promiscuous =
-        libc::packet_mreq { mr_ifindex: index, mr_type: libc::PACKET_MR_PROMISC as u16, mr_alen: 0, mr_address: [0; 8] };
+    let promiscuous = libc::packet_mreq {
+        mr_ifindex: index,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
     set(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)?;
     Ok(socket)
 }

@@ -73,7 +73,7 @@ pub struct Exit {
     pub process: ProcessId,
     /// How it ended.
     pub status: ExitStatus,
-    /// The names of processes of this end that commands left running; they end with the end at the latest.
+    /// The names of processes of this end that commands had left running by then; they end with the end at the latest.
     pub left: Vec<String>,
 }
 
@@ -105,6 +105,12 @@ impl End {
         let starting: Vec<Starting> =
             settings.iter().map(|settings| Starting::begin(program, settings)).collect::<Result<_, _>>()?;
         starting.into_iter().map(Starting::finish).collect()
+    }
+
+    /// Ends several at the same time, and waits until they are gone.
+    pub fn close_all(ends: impl IntoIterator<Item = End>) {
+        let ends: Vec<End> = ends.into_iter().collect();
+        ends.iter().for_each(|end| end.line.hang_up());
     }
 
     /// Its name.
@@ -330,6 +336,11 @@ impl Line {
         }
     }
 
+    /// Tells the end that it is over. Copies of the socket in processes that this one forked do not matter.
+    fn hang_up(&self) {
+        let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
+    }
+
     fn gone(&self) -> EndError {
         let how = match self.farewell() {
             Some(status) => status.to_string(),
@@ -354,8 +365,7 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // Copies of the socket in processes that this one forked do not matter: it ends here for all.
-        let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
+        self.hang_up();
         if self.farewell().is_none() {
             let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
             let _ = child.kill();

@@ -53,8 +53,13 @@ pub(super) fn find_ip() -> Result<std::path::PathBuf, EndError> {
 }
 
 /// What keeps IPv6 from speaking for itself: no addresses of its own (1 is none), no routers, no detection of duplicates.
-const QUIET_V6: [(&str, &str); 5] =
-    [("disable_ipv6", "0"), ("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0"), ("accept_dad", "0")];
+const QUIET_V6: [(&str, &str); 5] = [
+    ("disable_ipv6", "0"),
+    ("addr_gen_mode", "1"),
+    ("accept_ra", "0"),
+    ("router_solicitations", "0"),
+    ("accept_dad", "0"),
+];
 
 fn write_sysctls(settings: &EndSettings, has_v6: bool, complaints: &mut Vec<String>) -> Result<(), EndError> {
     // One connection must not teach the next.
@@ -71,8 +76,11 @@ fn write_sysctls(settings: &EndSettings, has_v6: bool, complaints: &mut Vec<Stri
         }
     }
     for (name, value) in settings.kernel.sysctls() {
-        write_sysctl(&format!("net/ipv4/{name}"), &value)
-            .map_err(|error| EndError::Setting { name: name.into(), value, reason: error.to_string() })?;
+        write_sysctl(&format!("net/ipv4/{name}"), &value).map_err(|error| EndError::Setting {
+            name: name.into(),
+            value,
+            reason: error.to_string(),
+        })?;
     }
     Ok(())
 }
@@ -97,8 +105,12 @@ pub(super) fn read_sysctl(path: &str) -> io::Result<String> {
 /// virtio header would announce: the kernel segments and sums up before we read.
 fn make_tun() -> Result<Tun, EndError> {
     let no_tun = |error: io::Error| EndError::NoTun { reason: error.to_string() };
-    let file: File =
-        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun").map_err(no_tun)?;
+    let file: File = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")
+        .map_err(no_tun)?;
     // SAFETY: all-zero bytes are a valid ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(DEVICE.bytes()) {

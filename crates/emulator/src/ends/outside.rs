@@ -5,8 +5,8 @@
 //! gone, each when the other is, and by [`clean_leftovers`] when all three were killed.
 
 use std::collections::BTreeSet;
-use std::{fmt, fs};
 use std::path::PathBuf;
+use std::{fmt, fs};
 
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
@@ -232,6 +232,9 @@ impl Firewall {
                 if v6_beyond {
                     add(&format!("rule {NFT_TABLE} outward ip6 saddr {v6} {not_back}"));
                 }
+                // Nobody begins to talk to the ends from beyond the host.
+                let known = "ct state != { established, related }";
+                add(&format!("rule {NFT_TABLE} guard oifname \"{device}\" {known} drop comment \"{mark}\""));
                 for (name, mark) in guards {
                     let rule = format!("iifname \"{name}\" oifname != \"{device}\" drop comment \"{mark}\"");
                     add(&format!("rule {NFT_TABLE} guard meta nfproto ipv4 {rule}"));
@@ -248,6 +251,8 @@ impl Firewall {
                 }
                 if !is_v6 || v6_beyond {
                     text.push_str(&format!("-I FORWARD -i {device} {ours} -j ACCEPT\n"));
+                    // Nobody begins to talk to the ends from beyond the host.
+                    text.push_str(&format!("-I FORWARD -o {device} {ours} -j DROP\n"));
                     let known = "-m conntrack --ctstate RELATED,ESTABLISHED";
                     text.push_str(&format!("-I FORWARD -o {device} {known} {ours} -j ACCEPT\n"));
                 }

@@ -56,14 +56,18 @@ fn guard(socket: &OwnedFd) {
     // Out of the parent's session: keys of its terminal are the business of the parent and the commands.
     let _ = setsid();
     ignore_signals();
-    let parent = pidfd(getppid());
+    // In lists of processes, instead of the starting program.
+    let _ = nix::sys::prctl::set_name(c"cellwind-end");
+    let (parent, me) = (pidfd(getppid()), pidfd(Pid::this()));
     let Ok(Some((Order::Open(opening), _))) = receive_order(socket) else { return };
     let fail = |error| drop(send_report(socket, &Report::Failed(error), &[]));
     let rights = match isolate(&opening.settings) {
         Ok(rights) => rights,
         Err(error) => return fail(error),
     };
-    let me = pidfd(Pid::this());
+    let (Some(parent), Some(me)) = (parent, me) else {
+        return fail(EndError::setup("watch the processes of an end", "Linux 5.3 or newer is needed"));
+    };
     // The namespace of this process itself, for programs that it starts once that of the end is no more.
     let own_namespace = fs::File::open("/proc/self/ns/pid");
     // SAFETY: this process has one thread, so that the child may go on as usual.
@@ -71,12 +75,12 @@ fn guard(socket: &OwnedFd) {
         Ok(ForkResult::Parent { child }) => child,
         Ok(ForkResult::Child) => {
             drop(parent);
-            return first_process(socket, &opening, rights, me);
+            return first_process(socket, &opening, rights, &me);
         }
         Err(errno) => return fail(EndError::setup("start the first process of the end", errno)),
     };
     let _ = send_report(socket, &Report::Forked(child.as_raw() as u32), &[]);
-    watch(socket, parent.as_ref(), child);
+    watch(socket, &parent, child);
     if opening.settings.role == Role::Outside {
         let _ = own_namespace.map(|namespace| setns(namespace, CloneFlags::CLONE_NEWPID));
         outside::undo(opening.owner);
@@ -84,16 +88,15 @@ fn guard(socket: &OwnedFd) {
 }
 
 /// Waits until the child has ended; ends it when the parent goes.
-fn watch(socket: &OwnedFd, parent: Option<&OwnedFd>, child: Pid) {
-    let ended = pidfd(child);
-    if let Some(ended) = &ended {
-        let mut files = vec![
+fn watch(socket: &OwnedFd, parent: &OwnedFd, child: Pid) {
+    if let Some(ended) = pidfd(child) {
+        let mut files = [
             PollFd::new(ended.as_fd(), PollFlags::POLLIN),
             // Only that the other side closed it; its messages are for the child.
             PollFd::new(socket.as_fd(), PollFlags::empty()),
+            // The socket may also be held by a process that the parent forked, so the parent is watched too.
+            PollFd::new(parent.as_fd(), PollFlags::POLLIN),
         ];
-        // The socket may also be held by a process that the parent forked, so its own end is watched too.
-        files.extend(parent.map(|parent| PollFd::new(parent.as_fd(), PollFlags::POLLIN)));
         while poll(&mut files, PollTimeout::NONE) == Err(Errno::EINTR) {}
     }
     let _ = kill(child, Signal::SIGKILL);
@@ -150,7 +153,7 @@ fn no_namespaces(reason: &str) -> EndError {
 }
 
 /// Process 1 of the end, from its start to its end.
-fn first_process(socket: &OwnedFd, opening: &Opening, rights: Rights, guard: Option<OwnedFd>) {
+fn first_process(socket: &OwnedFd, opening: &Opening, rights: Rights, guard: &OwnedFd) {
     let is_outside = opening.settings.role == Role::Outside;
     if !is_outside {
         // With a host's rules to undo it must outlive the guard by that moment instead; see `serve`.
@@ -176,7 +179,7 @@ fn first_process(socket: &OwnedFd, opening: &Opening, rights: Rights, guard: Opt
     // The parent's is the only one now: the device goes when that closes.
     drop(tun.file);
     if sent.is_ok() {
-        serve(socket, &ended, guard.as_ref());
+        serve(socket, &ended, guard);
     }
     if is_outside {
         outside::undo(opening.owner);
@@ -198,19 +201,17 @@ fn open(opening: &Opening, rights: Rights) -> Result<(network::Tun, Vec<String>)
 }
 
 /// Runs commands until the parent is gone.
-fn serve(socket: &OwnedFd, ended: &SignalFd, guard: Option<&OwnedFd>) {
+fn serve(socket: &OwnedFd, ended: &SignalFd, guard: &OwnedFd) {
     let mut commands = BTreeSet::new();
     loop {
-        let mut files =
-            vec![PollFd::new(socket.as_fd(), PollFlags::POLLIN), PollFd::new(ended.as_fd(), PollFlags::POLLIN)];
-        files.extend(guard.map(|guard| PollFd::new(guard.as_fd(), PollFlags::POLLIN)));
+        let watched = [socket.as_fd(), ended.as_fd(), guard.as_fd()];
+        let mut files = watched.map(|file| PollFd::new(file, PollFlags::POLLIN));
         match poll(&mut files, PollTimeout::NONE) {
             Err(Errno::EINTR) => continue,
             Err(_) => return,
             Ok(_) => (),
         }
-        let has = |index: usize| files.get(index).and_then(PollFd::any).unwrap_or(false);
-        let (asked, exited, guard_gone) = (has(0), has(1), has(2));
+        let [asked, exited, guard_gone] = files.map(|file| file.any().unwrap_or(false));
         if guard_gone {
             return;
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::error::EndError;
 
 /// The pattern of the name of an end's device; the kernel puts a number in the place of `%d`, 0 in a new namespace.
-pub const DEVICE: &str = "cellwind%d";
+pub(super) const DEVICE: &str = "cellwind%d";
 
 /// The IPv4 addresses of all ends: part of the shared address space of RFC 6598, which no host of the Internet has.
 pub(super) const NETWORK_V4: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 64, 0, 0), 15);
@@ -100,8 +100,11 @@ pub struct KernelTcp {
 impl EndSettings {
     /// Refuses what the kernel would refuse with worse words.
     pub(super) fn check(&self) -> Result<(), EndError> {
-        let wrong =
-            |name: &str, value: String, reason: &str| EndError::Setting { name: name.into(), value, reason: reason.into() };
+        let wrong = |name: &str, value: String, reason: &str| EndError::Setting {
+            name: name.into(),
+            value,
+            reason: reason.into(),
+        };
         if !MTU.contains(&self.mtu) {
             return Err(wrong("the MTU", format!("{} B", self.mtu), "it is from 1280 to 65535 B"));
         }
@@ -124,9 +127,11 @@ impl EndSettings {
 impl KernelTcp {
     /// The settings that belong to a namespace: names below `/proc/sys/net/ipv4` and their values.
     pub(super) fn sysctls(&self) -> Vec<(&'static str, String)> {
-        let flag = |name, value: Option<bool>, on: &str| Some((name, if value? { on.to_owned() } else { "0".to_owned() }));
+        let flag =
+            |name, value: Option<bool>, on: &str| Some((name, if value? { on.to_owned() } else { "0".to_owned() }));
         let number = |name, value: Option<u32>| Some((name, value?.to_string()));
-        let three = |name, value: Option<[u32; 3]>| value.map(|[least, first, most]| (name, format!("{least} {first} {most}")));
+        let three =
+            |name, value: Option<[u32; 3]>| value.map(|[least, first, most]| (name, format!("{least} {first} {most}")));
         [
             flag("tcp_sack", self.sack, "1"),
             flag("tcp_timestamps", self.timestamps, "1"),
@@ -197,8 +202,14 @@ mod tests {
     #[test]
     fn a_name_that_would_become_two_words_is_refused() {
         let kernel = KernelTcp { congestion_control: Some("reno window 1".into()), ..KernelTcp::default() };
-        let settings =
-            EndSettings { name: "ue".into(), role: Role::Terminal(0), names: Vec::new(), outside: false, mtu: 1500, kernel };
+        let settings = EndSettings {
+            name: "ue".into(),
+            role: Role::Terminal(0),
+            names: Vec::new(),
+            outside: false,
+            mtu: 1500,
+            kernel,
+        };
         assert!(matches!(settings.check(), Err(EndError::Setting { .. })));
     }
 }

@@ -52,6 +52,21 @@ fn two_hundred_kills_of_the_parent_at_any_instant_leave_no_process() {
     assert_eq!(devices(), before);
 }
 
+/// A process that the parent has forked holds copies of all it had open.
+#[test]
+fn an_end_does_not_outlive_its_parent_in_a_forked_process() {
+    if single().is_none() {
+        return;
+    }
+    let mark = format!("CELLWIND_TEST=forked-{}", std::process::id());
+    let mut parent = hold("forked", &mark);
+    await_ready(&mut parent);
+    parent.kill().expect("a child");
+    parent.wait().expect("a child");
+    await_that("the forked process is left alone", || processes_with(&mark).len() == 1);
+    processes_with(&mark).into_iter().for_each(|process| kill(process, libc::SIGKILL));
+}
+
 /// One of its processes at a time, in the order of their numbers: guard and first process of each end.
 #[test]
 fn killing_a_process_of_an_end_is_told_and_ends_that_end() {
@@ -62,7 +77,10 @@ fn killing_a_process_of_an_end_is_told_and_ends_that_end() {
         let end = single().expect("worked before");
         let first = end.pid() as i32;
         let stat = std::fs::read_to_string(format!("/proc/{first}/stat")).expect("a process");
-        let guard: i32 = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok()).expect("its parent");
+        let guard: i32 = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok())
+            .expect("its parent");
         let sleeping = start(&end, &["sleep", "1000"]);
         kill(if victim == "guard" { guard } else { first }, libc::SIGKILL);
         await_that("the end is gone", || matches!(end.poll_exits(), Err(EndError::Gone { .. })));

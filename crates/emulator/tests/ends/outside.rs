@@ -58,7 +58,8 @@ fn saved(program: &str) -> String {
     let words: &[&str] = if program == "nft" { &["nft", "list", "ruleset"] } else { &[program] };
     let text = here(words);
     let plain = |line: &&str| !line.starts_with('#') && !line.is_empty();
-    let still = |line: &str| line.split(" [").next().unwrap_or(line).split(" packets ").next().unwrap_or(line).to_owned();
+    let still =
+        |line: &str| line.split(" [").next().unwrap_or(line).split(" packets ").next().unwrap_or(line).to_owned();
     text.lines().filter(plain).map(|line| still(line) + "\n").collect()
 }
 
@@ -75,7 +76,10 @@ fn reaches_the_internet_and_the_host(host: &Host) {
     let before = host.state();
     let both = ends().expect("the outside");
     let (server, terminal) = (&both[0], &both[1]);
-    assert_eq!(server.complaints(), ["IPv6 ends at this host, which does not forward it (net.ipv6.conf.all.forwarding)"]);
+    assert_eq!(
+        server.complaints(),
+        ["IPv6 ends at this host, which does not forward it (net.ipv6.conf.all.forwarding)"]
+    );
     let path = Path::between(server.tun(), terminal.tun());
     for (address, port) in [("192.0.2.2", "8001"), ("192.0.2.2", "8002")] {
         let serving = start(&host.internet, &[".", "serve", port, "3000000"]);
@@ -93,7 +97,7 @@ fn reaches_the_internet_and_the_host(host: &Host) {
     // Nobody else gets through: the Internet would now find the way to the terminal, but not be let in.
     run(&host.internet, &["ip", "route", "add", "100.64.1.1/32", "via", "192.0.2.1"]);
     let refused = start(&host.internet, &["timeout", "1", PROGRAM, "ping", "100.64.1.1"]);
-    assert!(!refused.wait().0.status.success() || !before.contains("DROP"), "let in");
+    assert!(!refused.wait().0.status.success(), "let in");
     drop(path);
     drop(both);
     assert_eq!(host.state(), before);
@@ -129,11 +133,14 @@ fn a_terminal_reaches_the_outside_through_a_host_that_drops() {
 #[test]
 fn a_router_stays_one() {
     let Some(host) = Host::play() else { return };
+    if !has("nft") {
+        return skip("nft is not installed");
+    }
     here(&["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"]);
     let before = host.state();
     let both = ends().expect("the outside");
     assert_eq!(both[0].complaints(), &[] as &[String]);
-    assert!(!host.state().contains("drop"), "{}", host.state());
+    assert!(!host.state().contains("guards="), "{}", host.state());
     let routes = run(&both[1], &["ip", "-6", "route", "show", "default"]);
     assert!(routes.contains("cellwind0"), "IPv6 goes on: {routes:?}");
     drop(both);
@@ -145,7 +152,8 @@ fn addresses_in_use_are_a_clash() {
     let Some(host) = Host::play() else { return };
     here(&["ip", "route", "add", "100.64.0.0/10", "dev", "up0"]);
     let error = ends().expect_err("a clash").to_string();
-    let expected = "the addresses of the emulated ends, 100.64.0.0/15, are in use on this host: route 100.64.0.0/10 dev up0";
+    let expected =
+        "the addresses of the emulated ends, 100.64.0.0/15, are in use on this host: route 100.64.0.0/10 dev up0";
     assert_eq!(error, expected);
     here(&["ip", "route", "del", "100.64.0.0/10"]);
     here(&["ip", "-6", "route", "add", "fd00::/8", "dev", "up0"]);
@@ -192,9 +200,11 @@ fn leftovers_of_the_killed_are_found_and_removed() {
             if !has("iptables-restore") {
                 return skip("iptables is not installed");
             }
-            here(&["iptables", "-A", "FORWARD", "-i", "lo", "-j", "DROP"]);
+            // One rule in each chain: the program makes chains with the first and leaves them without any.
             here(&["iptables", "-t", "nat", "-A", "POSTROUTING", "-o", "lo", "-j", "ACCEPT"]);
-            here(&["ip6tables", "-A", "FORWARD", "-i", "lo", "-j", "DROP"]);
+            for (program, chain) in [("iptables", "FORWARD"), ("iptables", "INPUT"), ("ip6tables", "INPUT")] {
+                here(&[program, "-A", chain, "-i", "lo", "-j", "ACCEPT"]);
+            }
         }
         let before = host.state();
         let mark = format!("CELLWIND_TEST=leftover-{}-{with_iptables}", std::process::id());
@@ -231,7 +241,9 @@ fn leftovers_do_not_stand_in_the_way() {
     all.iter().for_each(|&process| kill(process, libc::SIGSTOP));
     all.iter().for_each(|&process| kill(process, libc::SIGKILL));
     parent.wait().expect("a child");
-    await_that("the device is gone", || !Command::new("ip").args(["link", "show", "cellwind0"]).output().expect("ip").status.success());
+    await_that("the device is gone", || {
+        !Command::new("ip").args(["link", "show", "cellwind0"]).output().expect("ip").status.success()
+    });
     drop(ends().expect("the outside"));
     assert_eq!(host.state(), before);
 }

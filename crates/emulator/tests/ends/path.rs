@@ -43,16 +43,22 @@ fn packets_of_every_kind_cross_both_ways() {
 
 #[test]
 fn many_terminals_have_their_own_namespaces_and_addresses() {
-    let ends: Vec<EndSettings> = (0..5).map(|number| settings(&format!("ue{number}"), Role::Terminal(number))).collect();
+    let ends: Vec<EndSettings> =
+        (0..5).map(|number| settings(&format!("ue{number}"), Role::Terminal(number))).collect();
     let Some(ends) = usable(End::open_all(&end_program(), &ends)) else { return };
     for (number, end) in ends.iter().enumerate() {
         let addresses = run(end, &["ip", "-brief", "address", "show", "dev", end.device()]);
         let expected = format!("100.64.1.{}/32 fd77:6365:6c6c::{:x}/128", number + 1, 0x101 + number);
         assert!(addresses.trim().ends_with(&expected), "{addresses}");
+        let link = run(end, &["ip", "link", "show", "dev", end.device()]);
+        assert!(link.contains("mtu 1500") && link.contains("qlen 10000"), "{link}");
         let namespace = run(end, &["readlink", "/proc/self/ns/net"]);
         let outer = std::fs::read_link(format!("/proc/{}/ns/net", end.pid()));
         assert!(outer.is_ok_and(|link| link.to_str() == Some(namespace.trim())), "pid() is in the end's namespace");
     }
+    let first: Vec<u32> = ends.iter().map(End::pid).collect();
+    End::close_all(ends);
+    assert!(first.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()), "all are gone");
 }
 
 /// By reading the device for longer than the kernel waits before it asks for routers.
@@ -102,7 +108,9 @@ fn the_kernel_s_tcp_is_as_asked_for() {
         }
         for family in ["-4", "-6"] {
             let routes = run(end, &["ip", family, "route", "show", "dev", end.device()]);
-            for words in ["congctl reno", "initcwnd 3", "advmss 1200", "window 65536", "rto_min lock 300ms", "quickack 1"] {
+            for words in
+                ["congctl reno", "initcwnd 3", "advmss 1200", "window 65536", "rto_min lock 300ms", "quickack 1"]
+            {
                 assert!(routes.contains(words), "{words:?} in {routes}");
             }
         }

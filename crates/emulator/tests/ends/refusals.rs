@@ -1,7 +1,8 @@
 //! Machines that do not let us, and users without rights: clear words, or ends all the same.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use cellwind_emulator::ends::{End, EndError, EndSettings, KernelTcp, Role, User};
@@ -25,7 +26,7 @@ fn public_tun() -> io::Result<()> {
     mount(Some("tmpfs"), "/dev/net", Some("tmpfs"), MsFlags::empty(), NOTHING)?;
     let all = Mode::from_bits_truncate(0o666);
     mknod("/dev/net/tun", SFlag::S_IFCHR, all, makedev(10, 200))?;
-    Ok(fs::set_permissions("/dev/net/tun", std::os::unix::fs::PermissionsExt::from_mode(0o666))?)
+    fs::set_permissions("/dev/net/tun", Permissions::from_mode(0o666))
 }
 
 fn become_nobody() -> io::Result<()> {
@@ -38,7 +39,7 @@ fn become_nobody() -> io::Result<()> {
 fn nobody_can_run_us() -> bool {
     let own = std::env::current_exe().expect("this program");
     let mut folders = own.ancestors().chain(Path::new(PROGRAM).ancestors());
-    folders.all(|path| fs::metadata(path).is_ok_and(|data| std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 1 != 0))
+    folders.all(|path| fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 1 != 0))
 }
 
 /// By running the other tests again as nobody, who has user namespaces only.
@@ -92,14 +93,14 @@ fn the_outside_is_for_root() {
 
 /// The words of a refusal, on a host where `prepare` has been done; `None` when it did not refuse.
 fn refusal(prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) -> Option<String> {
-    let (status, text) = again(&["refusals::open_and_say"], prepare);
+    let (status, text) = again(&["refusals::an_end_opens_or_is_refused"], prepare);
     let words = text.split_once("refused: ")?.1.lines().next()?.to_owned();
     (!status.success()).then_some(words)
 }
 
-/// Not a test of its own: what [`refusal`] runs on another host.
+/// What [`refusal`] runs again on another host, where the refusal is the outcome.
 #[test]
-fn open_and_say() {
+fn an_end_opens_or_is_refused() {
     if let Err(error) = End::open(&end_program(), &settings("ue", Role::Terminal(0))) {
         match error {
             EndError::NoTun { .. } | EndError::NoNamespaces { .. } | EndError::NoProgram { .. }
@@ -178,7 +179,9 @@ fn settings_the_kernel_does_not_have_are_named() {
     }
     let kernel = KernelTcp { rmem: Some([0, 0, 0]), ..KernelTcp::default() };
     match with(EndSettings { kernel, ..settings("ue", Role::Terminal(0)) }) {
-        Some(EndError::Setting { name, value, .. }) => assert_eq!((name.as_str(), value.as_str()), ("tcp_rmem", "0 0 0")),
+        Some(EndError::Setting { name, value, .. }) => {
+            assert_eq!((name.as_str(), value.as_str()), ("tcp_rmem", "0 0 0"))
+        }
         Some(error) => drop(usable::<()>(Err(error))),
         None => panic!("no receive buffer is a buffer"),
     }

@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use cellwind_emulator::ends::{End, EndError, EndProgram, EndSettings, Exit, KernelTcp, ProcessId, Role, SpawnRequest, User};
+use cellwind_emulator::ends::{
+    End, EndError, EndProgram, EndSettings, Exit, KernelTcp, ProcessId, Role, SpawnRequest, User,
+};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// The program of the tests: `tests/programs/end.rs`.
@@ -132,7 +134,8 @@ pub struct Running<'a> {
 
 /// Starts a command of the system, or of [`PROGRAM`] when its first word is a dot.
 pub fn start_as<'a>(end: &'a End, words: &[&str], user: Option<User>) -> Result<Running<'a>, EndError> {
-    let argv: Vec<OsString> = words.iter().map(|&word| if word == "." { PROGRAM.into() } else { word.into() }).collect();
+    let argv: Vec<OsString> =
+        words.iter().map(|&word| if word == "." { PROGRAM.into() } else { word.into() }).collect();
     let (output, writer) = std::io::pipe().expect("a pipe");
     let input = OwnedFd::from(std::fs::File::open("/dev/null").expect("nothing"));
     let request = SpawnRequest {
@@ -227,11 +230,14 @@ pub fn processes_with(mark: &str) -> Vec<i32> {
 }
 
 /// Runs tests of this very program again after `prepare` in the new process; their output and how they ended.
-pub fn again(tests: &[&str], mut prepare: impl FnMut() -> std::io::Result<()> + Send + Sync + 'static) -> (ExitStatus, String) {
+pub fn again(
+    tests: &[&str],
+    prepare: impl FnMut() -> std::io::Result<()> + Send + Sync + 'static,
+) -> (ExitStatus, String) {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.arg("--exact").args(tests).args(["--test-threads", "2"]).env("CELLWIND_NO_SKIP", "1").current_dir("/");
-    // SAFETY: the closures make system calls on constants; none takes a lock that another thread may hold.
-    unsafe { command.pre_exec(move || prepare()) };
+    // SAFETY: what the tests prepare makes system calls on constants; none takes a lock that another thread may hold.
+    unsafe { command.pre_exec(prepare) };
     let output = command.output().expect("this program once more");
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     (output.status, text)

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use cellwind_emulator::ends::{End, EndProgram, EndSettings, KernelTcp, Role, SpawnRequest, User, run_end};
@@ -16,7 +16,7 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["end", socket] => run_end(socket.parse().expect("the number of a socket")),
-        ["hold", mode] => hold(*mode == "outside"),
+        ["hold", mode] => hold(mode),
         ["ping", address] => ping(address.parse().expect("an address")),
         ["serve", port, bytes] => serve(port, bytes.parse().expect("a number")),
         ["fetch", address] => fetch(address),
@@ -29,7 +29,8 @@ fn main() {
 }
 
 /// Holds a server's and a terminal's end until it is killed.
-fn hold(outside: bool) {
+fn hold(mode: &str) {
+    let outside = mode == "outside";
     let program = EndProgram::new(std::env::current_exe().expect("this program"), ["end"]);
     let server = if outside { Role::Outside } else { Role::Server };
     let settings = [("server", server), ("ue", Role::Terminal(0))].map(|(name, role)| EndSettings {
@@ -52,6 +53,10 @@ fn hold(outside: bool) {
             user: None,
         };
         end.spawn(&request).expect("a command");
+    }
+    if mode == "forked" {
+        // SAFETY: this process has one thread, and what follows is as good in the child as here.
+        unsafe { libc::fork() };
     }
     let mut out = std::io::stdout();
     out.write_all(b"ready\n").and_then(|()| out.flush()).expect("a reader");
@@ -145,10 +150,9 @@ fn ids() {
         .map(|fd| fd.to_string().into())
         .collect();
     print(&format!("Files: {}\n", open.join(&OsString::from(" ")).to_string_lossy()));
-    let input = std::io::stdin().as_raw_fd();
     // SAFETY: getsid and getpid touch no memory.
     let leads = unsafe { libc::getsid(0) == libc::getpid() };
-    print(&format!("Session: {leads}, terminal: {}\n", std::fs::File::open("/dev/tty").is_ok() && input == 0));
+    print(&format!("Session: {leads}, terminal: {}\n", std::fs::File::open("/dev/tty").is_ok()));
 }
 
 fn print(text: &str) {
