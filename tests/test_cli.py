@@ -17,7 +17,7 @@ import pytest
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("run", "check", "list", "report", "reproduce", "swarm", "schema")
+COMMANDS = ("run", "check", "list", "report", "analyze", "emulate", "ctl", "compare", "reproduce", "swarm", "schema")
 SMALL = ("umts-384", "--set", "flow.download.bulk=20 kB")
 # Virtual weeks: a run that only Ctrl-C ends.
 ENDLESS = ("umts-384", "--set", "flow.download.bulk=unlimited", "--set", "stop_at=2000 h")
@@ -44,6 +44,8 @@ TRAFFIC_KEYS = {
     "bytes_in",
     "bytes_delivered",
     "bytes_dropped",
+    "packets_handed_back",
+    "bytes_handed_back",
     "bytes_held",
 }
 

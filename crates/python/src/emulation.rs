@@ -323,7 +323,7 @@ impl LiveRun {
         FactKind::ALL.iter().map(|kind| kind.name()).collect()
     }
 
-    /// Names behind the codes of the column ``flow``, which are those of the terminals; the empty name means none.
+    /// Names behind the codes of the column ``flow``: those of the terminals; the empty name means none.
     #[getter]
     fn flow_names(&self) -> Vec<String> {
         self.run.terminal_names.iter().cloned().chain([String::new()]).collect()

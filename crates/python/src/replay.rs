@@ -53,7 +53,8 @@ pub fn replay<'py>(
         (Time::from_nanos(times[i] as u64), terminals[i], direction, sizes[i])
     });
     let packets: Vec<_> = packets.collect();
-    let (left, dropped) = py.detach(|| drive(scenario, replication, &packets)).map_err(|stalled| run_error(stalled.into()))?;
+    let (left, dropped) =
+        py.detach(|| drive(scenario, replication, &packets)).map_err(|stalled| run_error(stalled.into()))?;
     let found = PyDict::new(py);
     found.set_item("egress_ns", left.into_pyarray(py))?;
     found.set_item("drop_reason", dropped.into_pyarray(py))?;

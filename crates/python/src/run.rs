@@ -224,6 +224,8 @@ pub fn traffic_row<'py>(py: Python<'py>, name: &str, traffic: &Traffic) -> PyRes
     row.set_item("bytes_in", traffic.bytes_in)?;
     row.set_item("bytes_delivered", traffic.bytes_delivered)?;
     row.set_item("bytes_dropped", traffic.bytes_dropped)?;
+    row.set_item("packets_handed_back", traffic.packets_handed_back)?;
+    row.set_item("bytes_handed_back", traffic.bytes_handed_back)?;
     row.set_item("bytes_held", traffic.bytes_held())?;
     Ok(row)
 }

@@ -7,7 +7,7 @@ every row starts with the columns ``scenario`` and ``replication``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -46,6 +46,8 @@ class LinkRow(TypedDict):
     bytes_in: int
     bytes_delivered: int
     bytes_dropped: int
+    packets_handed_back: int
+    bytes_handed_back: int
     bytes_held: int
 
 
@@ -78,7 +80,9 @@ _TRAFFIC = (
     Column("bytes_in", "int64", "bytes that entered, headers included"),
     Column("bytes_delivered", "int64", "bytes that left at the far end"),
     Column("bytes_dropped", "int64", "bytes dropped"),
-    Column("bytes_held", "int64", "bytes inside when the run ended; in = delivered + dropped + held"),
+    Column("packets_handed_back", "int64", "packets that a handover took out, to carry them over or to drop them"),
+    Column("bytes_handed_back", "int64", "bytes that a handover took out"),
+    Column("bytes_held", "int64", "bytes inside when the run ended; in = delivered + dropped + handed back + held"),
 )
 
 FLOW_COLUMNS = (
@@ -127,12 +131,24 @@ class RunRecord:
     @classmethod
     def of(cls, scenario: str, run: _core.Run) -> RunRecord:
         """Takes the rows out of a finished run of the core."""
+        return cls.of_rows(scenario, run.replication, run.flows, run.bearers, run.links)
+
+    @classmethod
+    def of_rows(
+        cls,
+        scenario: str,
+        replication: int,
+        flows: Iterable[Mapping[str, object]],
+        bearers: Iterable[Mapping[str, object]],
+        links: Iterable[Mapping[str, object]],
+    ) -> RunRecord:
+        """Puts rows from elsewhere in the order of their columns."""
         return cls(
             scenario,
-            run.replication,
-            [cast(FlowRow, _ordered(row, FLOW_COLUMNS)) for row in run.flows],
-            [cast(BearerRow, _ordered(row, BEARER_COLUMNS)) for row in run.bearers],
-            [cast(LinkRow, _ordered(row, LINK_COLUMNS)) for row in run.links],
+            replication,
+            [cast(FlowRow, _ordered(row, FLOW_COLUMNS)) for row in flows],
+            [cast(BearerRow, _ordered(row, BEARER_COLUMNS)) for row in bearers],
+            [cast(LinkRow, _ordered(row, LINK_COLUMNS)) for row in links],
         )
 
     def flow_rows(self) -> list[dict[str, Any]]:
