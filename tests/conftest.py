@@ -54,6 +54,19 @@ def cellwind(tmp_path: Path) -> CommandLine:
     return run
 
 
+@pytest.fixture(scope="session")
+def emulator() -> None:
+    """Skips the test, with the reason, where this machine cannot emulate. CELLWIND_NO_SKIP=1 makes that a failure."""
+    from cellwind import EmulationError, Scenario, _core
+
+    try:
+        _core.Emulation.start(Scenario.load("umts-384").core).stop()
+    except EmulationError as error:
+        if os.environ.get("CELLWIND_NO_SKIP"):
+            pytest.fail(f"skipped, which CELLWIND_NO_SKIP forbids: {error}")
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def tool() -> Callable[[str], str]:
     """Returns the path of a program, or skips the test with a reason where it is missing."""

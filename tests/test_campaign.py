@@ -11,7 +11,7 @@ import pytest
 import cellwind
 from cellwind.campaign.results import ScenarioInfo
 from cellwind.campaign.rows import BEARER_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, Column
-from cellwind.campaign.store import RunDirectory, default_directory, directory_name
+from cellwind.campaign.store import Finished, RunDirectory, default_directory, directory_name
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = ("umts-384", "--set", "flow.download.bulk=20 kB")
@@ -153,9 +153,9 @@ def test_processes_that_meet_without_locks_leave_whole_replications(tmp_path: Pa
     scenario = small()
     with RunDirectory(tmp_path, [ScenarioInfo.of(scenario, 1)], "test").open() as directory:
         run = _core.run(scenario.core, 0)
-        directory.write("umts-384", run, False, False)
+        directory.write(Finished.of("umts-384", run, False, False))
         before = stamps(tmp_path)
-        directory.write("umts-384", run, False, False)
+        directory.write(Finished.of("umts-384", run, False, False))
     assert stamps(tmp_path) == before
     assert complete(tmp_path) == ["r0000"]
     assert not list(runs_of(tmp_path).glob(".*"))

@@ -5,6 +5,7 @@ What a fenced block is held to stands in the line that opens it:
 - ``console``: the commands after ``$`` exist, with the options they use;
 - ``console run``: they are also run, in an empty folder, and have to succeed;
 - ``python run``: the block is run; the blocks of one page share their names and an empty folder;
+- ``console live``, ``python live``: the same, where this machine can emulate;
 - ``toml scenario``: the block is a complete scenario.
 
 The examples in docstrings run too.
@@ -27,7 +28,7 @@ import pytest
 
 import cellwind
 from cellwind import _core
-from cellwind.cli.main import build_parser
+from cellwind.cli.main import build_parser, parse
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benches/**/*.md")])
@@ -109,13 +110,13 @@ def complaint(command: str) -> str | None:
         said = io.StringIO()
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             try:
-                build_parser().parse_args(words)
+                parse(build_parser(), words)
             except SystemExit as end:
                 return said.getvalue() if end.code else None
     return None
 
 
-@pytest.mark.parametrize("block", opened_as("console", "console run"), ids=str)
+@pytest.mark.parametrize("block", opened_as("console", "console run", "console live"), ids=str)
 def test_commands_exist(block: Block) -> None:
     """By comparing each command with the Makefile, or giving it to the parser of the command line."""
     assert block.commands(), f"{block}: a console block shows commands after `$ `"
@@ -123,9 +124,20 @@ def test_commands_exist(block: Block) -> None:
     assert not wrong, f"{block}: {wrong}"
 
 
+@pytest.mark.parametrize("block", opened_as("console live"), ids=str)
+@pytest.mark.usefixtures("emulator")
+def test_live_console_examples_run(block: Block, tmp_path: Path) -> None:
+    """By running each command in an empty folder."""
+    run_console(block, tmp_path)
+
+
 @pytest.mark.parametrize("block", opened_as("console run"), ids=str)
 def test_console_examples_run(block: Block, tmp_path: Path) -> None:
     """By running each command in an empty folder."""
+    run_console(block, tmp_path)
+
+
+def run_console(block: Block, tmp_path: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for command in block.commands():
         done = subprocess.run(
@@ -138,17 +150,29 @@ def test_console_examples_run(block: Block, tmp_path: Path) -> None:
         assert done.returncode == 0, f"{block}: `{command}` fails:\n{done.stdout}\n{done.stderr}"
 
 
-PAGES_WITH_PYTHON = sorted({block.page for block in opened_as("python run")})
+def pages_with(opening: str) -> list[Path]:
+    return sorted({block.page for block in opened_as(opening)})
 
 
-@pytest.mark.parametrize("page", PAGES_WITH_PYTHON, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", pages_with("python live"), ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.usefixtures("emulator")
+def test_live_python_examples_run(page: Path, tmp_path: Path) -> None:
+    """By running the page's blocks one after the other in a fresh interpreter."""
+    run_python(page, "python live", tmp_path)
+
+
+@pytest.mark.parametrize("page", pages_with("python run"), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     """By running the page's blocks one after the other in a fresh interpreter."""
+    run_python(page, "python run", tmp_path)
+
+
+def run_python(page: Path, opening: str, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     # Each block keeps its line numbers, so that a traceback points into the page.
     lines: list[str] = []
     for block in blocks(page):
-        if block.opening == "python run":
+        if block.opening == opening:
             lines += [""] * (block.line - len(lines)) + block.text.splitlines()
     script.write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = subprocess.run([sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True)
@@ -174,7 +198,7 @@ def test_scenario_examples_are_valid(block: Block) -> None:
 
 def test_every_block_says_what_it_is() -> None:
     """By the words that open the blocks: a misspelt one would be an example that nobody runs."""
-    held = {"console", "console run", "python run", "toml scenario"}
+    held = {"console", "console run", "console live", "python run", "python live", "toml scenario"}
     plain = {"", "text", "toml", "json", "make", "rust", "mermaid"}
     unknown = [f"{block}: ```{block.opening}" for block in ALL_BLOCKS if block.opening not in held | plain]
     assert not unknown, f"open blocks with one of {sorted(held | plain)}: {unknown}"

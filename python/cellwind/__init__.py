@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cellwind._core import Cancelled, RunError, ScenarioError
+    from cellwind._core import Cancelled, EmulationError, RunError, ScenarioError
     from cellwind.campaign.results import Results
     from cellwind.campaign.runner import CampaignError, run
     from cellwind.campaign.store import RunDirectoryError
+    from cellwind.live import emulate
     from cellwind.scenario import Scenario
 
     __version__: str
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 __all__ = [
     "CampaignError",
     "Cancelled",
+    "EmulationError",
     "Results",
     "RunDirectoryError",
     "RunError",
     "Scenario",
     "ScenarioError",
     "__version__",
+    "emulate",
     "run",
 ]
 
@@ -36,11 +39,13 @@ __all__ = [
 _HOMES = {
     "CampaignError": "cellwind.campaign.runner",
     "Cancelled": "cellwind._core",
+    "EmulationError": "cellwind._core",
     "Results": "cellwind.campaign.results",
     "RunDirectoryError": "cellwind.campaign.store",
     "RunError": "cellwind._core",
     "Scenario": "cellwind.scenario",
     "ScenarioError": "cellwind._core",
+    "emulate": "cellwind.live",
     "run": "cellwind.campaign.runner",
 }
 

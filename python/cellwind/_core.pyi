@@ -3,7 +3,8 @@
 The names here are thin; ``cellwind.Scenario``, ``cellwind.run`` and ``cellwind.tcp`` are the doors for people.
 """
 
-from typing import Self, final
+from os import PathLike
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +17,14 @@ class ScenarioError(ValueError):
 class RunError(RuntimeError):
     """A run broke one of the core's own rules, such as events that stop advancing time. The text names the machines."""
 
+class EmulationError(RuntimeError):
+    """An emulation cannot be made or has ended. The text says what is missing and what to do."""
+
 class Cancelled(RuntimeError):
     """A run was stopped through its ``CancelFlag``."""
+
+class CaptureError(ValueError):
+    """A file is not a capture."""
 
 @final
 class CancelFlag:
@@ -136,6 +143,36 @@ class Run:
 
     def capture(self) -> dict[str, bytes]:
         """A pcapng file per end, keyed by ``"server"`` and the names of the terminals."""
+
+@final
+class Packets:
+    """What was read from a capture."""
+
+    @property
+    def count(self) -> int:
+        """Packets read."""
+
+    @property
+    def endpoints(self) -> list[str]:
+        """Addresses behind the codes of the columns ``source`` and ``target``."""
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """How many frames were passed over, by reason."""
+
+    @property
+    def damage(self) -> str | None:
+        """Where the file is damaged and how; None when it was read to its end."""
+
+    def columns(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The packets as columns, handed over without copying; they can be taken once.
+
+        Of equal length, one row per packet in the order of the file: ``time_ns``, ``source`` and ``target`` (indices
+        into ``endpoints``), ``source_port``, ``target_port``, ``protocol``, ``ip_length``, ``ip_id``, ``payload``
+        (bytes behind the headers), and of TCP ``flags`` (FIN lowest), ``seq``, ``ack``, ``window`` (not scaled),
+        ``options`` (1 timestamps, 2 MSS, 4 window scale, 8 SACK-permitted), ``mss``, ``window_scale``, ``tsval``,
+        ``tsecr``. One row per SACK block: ``sack_row`` (the row of its packet), ``sack_start``, ``sack_end``.
+        """
 
 @final
 class Segment:
@@ -307,6 +344,30 @@ def run(
     Other Python threads go on meanwhile. Raises RunError, and Cancelled.
     """
 
+def drop_reasons() -> list[str]:
+    """Names of the reasons for a drop, in the order of their codes, which begin at 1."""
+
+def replay(
+    scenario: Scenario,
+    replication: int,
+    time_ns: npt.NDArray[np.int64],
+    terminal: npt.NDArray[np.uint16],
+    up: npt.NDArray[np.bool_],
+    size: npt.NDArray[np.uint32],
+) -> dict[str, npt.NDArray[np.generic]]:
+    """When each packet of a list, in the order of time, leaves the path of a live run of the scenario.
+
+    A packet is given by when it came in (nanoseconds since the start), the number of its terminal, whether it goes
+    up, and its bytes. Answers ``egress_ns``, −1 for one that did not leave, and ``drop_reason``, the code of the fact
+    ``drop``, 0 for one that was not dropped. Raises ValueError for columns that are no such list, and RunError.
+    """
+
+def read_packets(path: str | PathLike[str]) -> Packets:
+    """Reads a pcapng or pcap file in one pass, keeping numbers only.
+
+    A damaged file yields the packets before the damage. Raises CaptureError for a file of another kind, and OSError.
+    """
+
 def schema() -> str:
     """JSON Schema of the scenario file, as JSON text."""
 
@@ -327,3 +388,203 @@ def swarm(seed: int, count: int, cancel: CancelFlag | None = None) -> list[str]:
 
 def version() -> str:
     """Version of the core, which is that of the package."""
+
+def timer_mismatch(logging: str, directory: str, count: int, mean_gap_us: int) -> list[int]:
+    """How late the driver's waiting was, in ns, at ``count`` deadlines ``mean_gap_us`` apart on average.
+
+    At each a line is logged, by the timing thread itself (``local``, through to the disk), by the writer thread
+    (``remote``), or by the writer thread when nothing else runs while the timing thread has real-time priority
+    (``remote_priority``). Files are made in ``directory`` and gone afterwards. Raises OSError, PermissionError among
+    them where priority is not allowed, and ValueError for another ``logging``.
+    """
+
+def run_end(socket: int) -> None:
+    """Becomes the process of an end of an emulated path, which listens on this socket; never returns.
+
+    Only for the interpreter that an emulation starts for this: it must have one thread.
+    """
+
+def clean_leftovers() -> list[str]:
+    """Removes the rules that killed emulations have left on this host, and says what was removed.
+
+    Running emulations are not touched. Needs root.
+    """
+
+@final
+class Emulation:
+    """A scenario that runs live between namespaces of its own. All methods may be called from any thread.
+
+    Methods raise ScenarioError for words that do not fit the scenario, and EmulationError when an end cannot be made
+    or used, or the path has stopped.
+    """
+
+    @staticmethod
+    def start(
+        scenario: Scenario,
+        *,
+        replication: int = 0,
+        facts: bool = False,
+        capture: bool = False,
+        outside: bool = False,
+        bridge: tuple[str, str] | None = None,
+        realtime: bool = False,
+        spin_us: float | None = None,
+        kernel: dict[str, str] | None = None,
+        spool: str | None = None,
+        hold: bool = False,
+    ) -> Emulation:
+        """Makes the ends and lets packets travel; with ``hold`` only from ``begin`` on.
+
+        ``outside`` puts the host, behind address translation, in the server's place. ``bridge`` names two interfaces
+        to stand between, the server's side first, instead of ends of its own. ``realtime`` asks for real-time
+        scheduling and memory that stays, and complains when it is not allowed. ``spin_us`` is how long before a
+        deadline the timing thread wakes; it learns that by default. ``kernel`` has settings of the kernel's TCP to
+        put over those of the scenario. Files are kept in ``spool``, by default where temporary files are.
+        """
+
+    def begin(self, lead_s: float = 0.0) -> int:
+        """Lets packets travel: the time of the path is zero ``lead_s`` from now.
+
+        Returns that instant, ns of CLOCK_MONOTONIC. What the ends send before waits in their devices.
+        """
+
+    @property
+    def started_ns(self) -> int:
+        """When the path's time was zero, ns of CLOCK_MONOTONIC."""
+
+    @property
+    def ends(self) -> list[str]:
+        """The names of the ends: ``server``, then the terminals."""
+
+    def addresses(self) -> dict[str, list[str]]:
+        """The addresses of each end; nothing for a bridge."""
+
+    def end_pid(self, end: str) -> int:
+        """The first process of an end, for ``nsenter``."""
+
+    def spawn(
+        self,
+        end: str,
+        argv: list[str],
+        *,
+        env: dict[str, str] | None = None,
+        cwd: str | None = None,
+        stdin: int = 0,
+        stdout: int = 1,
+        stderr: int = 2,
+        as_root: bool = False,
+    ) -> int:
+        """Starts a command at an end and returns its process, by its number there.
+
+        It runs as the calling user, or with all rights over the end's network if ``as_root``. Environment and working
+        directory are by default those of this process; ``stdin``, ``stdout`` and ``stderr`` are open files of it.
+        """
+
+    def signal(self, end: str, process: int, signum: int) -> None:
+        """Sends a signal to a command and to what it started."""
+
+    def wait(self, timeout_s: float | None = None) -> list[tuple[str, int, int]]:
+        """Waits until commands have ended: end, process, and exit code or 128 and the signal's number.
+
+        The list is empty when the time is over. Other Python threads go on meanwhile.
+        """
+
+    def set(self, path: str, value: str) -> float:
+        """Changes a setting of a link or an access; returns when, in seconds since the start."""
+
+    def set_many(self, pairs: list[tuple[str, str]]) -> float:
+        """Changes several settings at one instant."""
+
+    def handover(
+        self, to: str, *, terminal: str | None = None, delay: str | None = None, buffering: str | None = None
+    ) -> float:
+        """Moves a terminal to another access."""
+
+    def spike(self, duration: str, *, terminal: str | None = None) -> float:
+        """Holds transmission for a while."""
+
+    def pause(self) -> float:
+        """Holds all transmission until ``resume``."""
+
+    def resume(self) -> float:
+        """Lets transmission go on."""
+
+    def status(self) -> dict[str, Any]:
+        """Counts, lateness and complaints of the moment.
+
+        ``time_s``, ``paused``, ``valid``; ``terminals``: by name ``access`` and for ``down`` and ``up`` what entered
+        and left; ``machines``: the same per stage of the path; ``lateness``: ``n``, ``p50_us``, ``p99_us``,
+        ``worst_us`` and ``over_limit``; ``drops``: packets by reason; ``packets_held``; ``spin_us``; ``aside``: frames
+        of a bridge that went past the path; ``facts_lost``, ``captured_packets_lost``; ``complaints``.
+        """
+
+    def stop(self) -> LiveRun:
+        """Ends all commands, removes the ends, and returns what the run left."""
+
+@final
+class LiveRun:
+    """A finished live run."""
+
+    @property
+    def started(self) -> str:
+        """The time of day at the start, ISO 8601 in UTC."""
+
+    @property
+    def ended_s(self) -> float:
+        """Seconds from the start to the end."""
+
+    @property
+    def terminals(self) -> dict[str, dict[str, Any]]:
+        """Totals per terminal and direction, as in the status."""
+
+    @property
+    def bearers(self) -> list[dict[str, Any]]:
+        """Totals per bearer and direction."""
+
+    @property
+    def links(self) -> list[dict[str, Any]]:
+        """Totals per wired link and direction."""
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """Packets dropped, by reason."""
+
+    @property
+    def lateness(self) -> dict[str, Any]:
+        """How late packets left, with the histogram.
+
+        ``n``, ``p50_us``, ``p99_us``, ``worst_us``, ``over_limit`` as in the status; ``bins_us``: the largest value of
+        each bin that is not empty; ``counts``: what is in them.
+        """
+
+    @property
+    def valid(self) -> bool:
+        """Whether few enough packets were late, and the path did not stop by itself."""
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is not as it was asked for."""
+
+    @property
+    def machine_names(self) -> list[str]:
+        """Names behind the codes of the column ``machine``."""
+
+    @property
+    def kind_names(self) -> list[str]:
+        """Names behind the codes of the column ``kind``."""
+
+    @property
+    def flow_names(self) -> list[str]:
+        """Names behind the codes of the column ``flow``: those of the terminals; the empty name means none."""
+
+    def facts(self, most: int | None = None) -> dict[str, npt.NDArray[np.generic]]:
+        """The next facts as columns of equal length, at most so many; those that remain by default."""
+
+    def capture(self) -> dict[str, bytes]:
+        """A pcapng file per end, by its name."""
+
+    def save_capture(self, end: str, path: str) -> None:
+        """Gives the capture of an end a name in the file system, in place of any file there.
+
+        Raises KeyError when packets were not captured there, OSError when it cannot be written.
+        """

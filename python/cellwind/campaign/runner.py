@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cellwind import _core
 from cellwind.scenario import Scenario
@@ -20,14 +20,17 @@ from cellwind.scenario import Scenario
 from .provenance import provenance
 from .results import Results, ScenarioInfo
 from .rows import MOST_REPLICATIONS, RunRecord
-from .store import RunDirectory
-from .tables import facts_of
+from .store import Finished, RunDirectory
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called in the calling thread with the number of replications done and wanted."""
+
+
+Order: TypeAlias = Literal["random", "given"]
+"""In which order live replications run."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,10 @@ def run(
     facts: bool = False,
     out: str | os.PathLike[str] | None = None,
     pcap: bool = False,
+    live: bool = False,
+    order: Order = "random",
 ) -> Results:
-    """Runs one or more scenarios and answers their results, the same whatever ``jobs`` is.
+    """Runs one or more scenarios and answers their results; simulated, they are the same whatever ``jobs`` is.
 
     Parameters
     ----------
@@ -79,13 +84,19 @@ def run(
     seed:
         Seed of all random streams; None takes what the scenario says.
     jobs:
-        Threads that simulate; None takes one per processor.
+        Threads that simulate; None takes one per processor. Live: replications at the same time; None is one.
     facts:
         Keep what every machine observed, for plots and ``Results.facts``. Some 10 to 100 MB per run of 16 MB.
     out:
         Run directory. Complete replications found there are not run again. None keeps everything in memory.
     pcap:
         Write the packets of both ends as pcapng files; needs ``out``.
+    live:
+        Run under the wall clock, with the kernel's TCP in place of the simulated one and the scenario's workloads.
+        A replication whose packets left too late fails. See docs/live.md.
+    order:
+        Of live replications: ``"random"``, drawn from the seed of the first scenario over all scenarios, or
+        ``"given"``.
 
     Raises CampaignError after all others are done when a replication fails, RunDirectoryError when ``out`` cannot be
     used, ValueError for an argument out of range. Ctrl-C raises KeyboardInterrupt; what ``out`` holds then stays.
@@ -104,11 +115,12 @@ def run(
         chosen = [scenario.with_values({"seed": seed}) for scenario in chosen]
     infos = plan(chosen, replications)
     command = "cellwind.run, from Python"
+    options: dict[str, Any] = {"jobs": jobs, "facts": facts, "live": live, "order": order}
     if out is None:
-        results, failures = execute(chosen, infos, jobs=jobs, facts=facts)
+        results, failures = execute(chosen, infos, **options)
     else:
-        with RunDirectory(Path(out), infos, command).open() as directory:
-            results, failures = execute(chosen, infos, jobs=jobs, facts=facts, pcap=pcap, directory=directory)
+        with RunDirectory(Path(out), infos, command, live=live).open() as directory:
+            results, failures = execute(chosen, infos, **options, pcap=pcap, directory=directory)
     if failures:
         raise CampaignError(failures, results)
     return results
@@ -127,6 +139,21 @@ def plan(scenarios: Sequence[Scenario], replications: int | None = None) -> list
     return [ScenarioInfo.of(s, s.replications if replications is None else replications) for s in scenarios]
 
 
+def check_simulated(scenarios: Iterable[Scenario]) -> None:
+    """Raises ScenarioError when a scenario has no flow, and so nothing to simulate."""
+    for scenario in scenarios:
+        if not scenario.flows:
+            _core.run(scenario.core, 0)
+
+
+def check_live(scenarios: Iterable[Scenario]) -> None:
+    """Raises ValueError when a scenario cannot be run live because nothing would end it."""
+    from cellwind.live.replicate import check_end
+
+    for scenario in scenarios:
+        check_end(scenario)
+
+
 def execute(
     scenarios: Sequence[Scenario],
     infos: Sequence[ScenarioInfo],
@@ -136,6 +163,8 @@ def execute(
     pcap: bool = False,
     directory: RunDirectory | None = None,
     progress: Progress | None = None,
+    live: bool = False,
+    order: Order = "random",
 ) -> tuple[Results, list[Failure]]:
     """Runs what ``directory`` does not hold yet; ``infos`` is the plan for ``scenarios``.
 
@@ -143,15 +172,18 @@ def execute(
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs is at least 1, not {jobs}")
+    (check_live if live else check_simulated)(scenarios)
     wanted = [(s, r) for s, info in zip(scenarios, infos, strict=True) for r in range(info.replications)]
     pending = [(s, r) for s, r in wanted if directory is None or not directory.holds(s.name, r, facts, pcap)]
     outcome = _Outcome(len(wanted), len(wanted) - len(pending), progress)
     if pending:
         if directory is not None or facts:
             preload("pyarrow.parquet")
-        worker = _Worker(facts, pcap, directory)
+        threads = jobs or (1 if live else os.cpu_count() or 1)
+        worker = _LiveWorker(facts, pcap, directory, threads) if live else _Worker(facts, pcap, directory)
+        todo = _shuffled(pending, scenarios[0].seed) if live and order == "random" else pending
         try:
-            _run_all(pending, worker, min(jobs or os.cpu_count() or 1, len(pending)), outcome)
+            _run_all(todo, worker, min(threads, len(pending)), outcome)
         except KeyboardInterrupt:
             # Counted on disk: a thread may have finished its replication after the signal.
             held = (directory is not None and directory.holds(s.name, r, facts, pcap) for s, r in wanted)
@@ -207,26 +239,73 @@ class _Outcome:
             self._progress(self.done + len(self.failures), self.wanted)
 
 
-@dataclass(frozen=True)
 class _Worker:
     """Runs and keeps one replication at a time, in a thread of the pool."""
 
-    facts: bool
-    pcap: bool
-    directory: RunDirectory | None
+    def __init__(self, facts: bool, pcap: bool, directory: RunDirectory | None) -> None:
+        self._facts = facts
+        self._pcap = pcap
+        self._directory = directory
+        self._cancel = _core.CancelFlag()
 
-    def __call__(
-        self, scenario: Scenario, replication: int, cancel: _core.CancelFlag
-    ) -> tuple[RunRecord, pa.Table | None]:
-        finished = _core.run(scenario.core, replication, self.facts, self.pcap, cancel)
-        if self.directory is not None:
-            return self.directory.write(scenario.name, finished, self.facts, self.pcap), None
-        return RunRecord.of(scenario.name, finished), facts_of(finished) if self.facts else None
+    def __call__(self, scenario: Scenario, replication: int) -> tuple[RunRecord, pa.Table | None]:
+        run = _core.run(scenario.core, replication, self._facts, self._pcap, self._cancel)
+        return self._keep(Finished.of(scenario.name, run, self._facts, self._pcap))
+
+    def cancel(self) -> None:
+        """Stops what is running."""
+        self._cancel.cancel()
+
+    def _keep(self, finished: Finished) -> tuple[RunRecord, pa.Table | None]:
+        if self._directory is not None:
+            return self._directory.write(finished), None
+        return finished.record, finished.facts
+
+
+class _LiveWorker(_Worker):
+    """Runs replications under the wall clock."""
+
+    def __init__(self, facts: bool, pcap: bool, directory: RunDirectory | None, at_once: int) -> None:
+        super().__init__(facts, pcap, directory)
+        self._stop = threading.Event()
+        # Several clocks that watch for their instants would take the processors from each other.
+        self._spin_us = 0.0 if at_once > 1 else None
+
+    def __call__(self, scenario: Scenario, replication: int) -> tuple[RunRecord, pa.Table | None]:
+        from cellwind.live.replicate import replicate
+
+        try:
+            done = replicate(
+                scenario,
+                replication,
+                facts=self._facts,
+                pcap=self._pcap,
+                stop=self._stop,
+                spin_us=self._spin_us,
+                spool=None if self._directory is None else self._directory.path,
+            )
+        except _core.EmulationError as error:
+            raise _core.RunError(str(error)) from error
+        if done.valid:
+            return self._keep(done.finished)
+        where = ""
+        if self._directory is not None:
+            where = f"; what it recorded is in {self._directory.set_aside(done.finished)}"
+        raise _core.RunError(f"not valid: {'; '.join(done.complaints)}{where}")
+
+    def cancel(self) -> None:
+        self._stop.set()
+
+
+def _shuffled(pending: Sequence[tuple[Scenario, int]], seed: int) -> list[tuple[Scenario, int]]:
+    """The same order for the same seed, so that a campaign can be repeated as it was."""
+    import numpy as np
+
+    return [pending[place] for place in np.random.default_rng(seed).permutation(len(pending))]
 
 
 def _run_all(pending: Sequence[tuple[Scenario, int]], worker: _Worker, threads: int, outcome: _Outcome) -> None:
     """Fills ``outcome`` with the pending replications, in the order in which they finish."""
-    cancel = _core.CancelFlag()
     waiting = iter(pending)
     running: dict[Future[tuple[RunRecord, pa.Table | None]], tuple[Scenario, int]] = {}
     # One thread also for one job: the calling thread stays free to hear Ctrl-C.
@@ -235,14 +314,14 @@ def _run_all(pending: Sequence[tuple[Scenario, int]], worker: _Worker, threads: 
         while True:
             # A thread that is done finds the next replication waiting, and a campaign of millions takes no memory.
             for scenario, replication in itertools.islice(waiting, 2 * threads - len(running)):
-                running[pool.submit(worker, scenario, replication, cancel)] = scenario, replication
+                running[pool.submit(worker, scenario, replication)] = scenario, replication
             if not running:
                 break
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 outcome.take(*running.pop(future), future)
     except BaseException:
-        cancel.cancel()
+        worker.cancel()
         pool.shutdown(wait=True, cancel_futures=True)
         raise
     pool.shutdown()

@@ -10,14 +10,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import os
 import re
 import shutil
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .provenance import provenance, same_version
 from .results import Results, ScenarioInfo
@@ -45,6 +47,30 @@ class DirectoryConflictError(RunDirectoryError):
     """The directory is in order, but holds something else or is in use. The text says what and what to do."""
 
 
+Capture: TypeAlias = "bytes | Callable[[Path], None]"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Everything that is kept of one finished replication.
+
+    ``captures`` are pcapng files by the end where they were taken: their content, or what writes it to a path.
+    ``tables`` and ``texts`` are further files by name.
+    """
+
+    record: RunRecord
+    facts: pa.Table | None = None
+    captures: Mapping[str, Capture] = field(default_factory=dict)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, scenario: str, run: _core.Run, facts: bool, pcap: bool) -> Finished:
+        """What is kept of a simulated run; its facts can be taken once."""
+        record = RunRecord.of(scenario, run)
+        return cls(record, facts_of(run) if facts else None, run.capture() if pcap else {})
+
+
 class RunDirectory:
     """A run directory opened for one invocation; no other process writes to it meanwhile.
 
@@ -52,14 +78,16 @@ class RunDirectory:
     the directory is then a context manager that closes itself.
 
     ``open`` raises DirectoryConflictError when another process is writing there, when it holds results of another
-    scenario of the same name, or of another version; RunDirectoryError when it cannot be written.
+    scenario of the same name, or of another version; RunDirectoryError when it cannot be written. Live and simulated
+    results of one scenario do not go together.
     """
 
-    def __init__(self, path: Path, scenarios: Sequence[ScenarioInfo], command: str) -> None:
+    def __init__(self, path: Path, scenarios: Sequence[ScenarioInfo], command: str, live: bool = False) -> None:
         self.path = path
         self.provenance: dict[str, Any] = {}
         self._scenarios = scenarios
         self._command = command
+        self._live = {"kernel": os.uname().release} if live else None
         self._places = {scenario.name: path / directory_name(scenario.name) for scenario in scenarios}
         self._lock: int | None = None
 
@@ -73,6 +101,7 @@ class RunDirectory:
                 self._take_lock()
                 known = self._known_provenance()
                 self._check_digests()
+                self._check_live(known)
                 self._record_provenance(known)
                 for scenario in self._scenarios:
                     self._prepare(scenario)
@@ -115,28 +144,54 @@ class RunDirectory:
         """The rows of a complete replication. Raises RunDirectoryError when they cannot be read."""
         return _read_record(self.place(scenario, replication), scenario, replication)
 
-    def write(self, scenario: str, run: _core.Run, facts: bool, pcap: bool) -> RunRecord:
+    def first_missing(self, scenario: str) -> int:
+        """The first replication that is not there."""
+        return next(r for r in itertools.count() if not self.place(scenario, r).exists())
+
+    def write(self, finished: Finished) -> RunRecord:
         """Keeps a finished replication, all of it or nothing. Raises RunDirectoryError when that fails."""
-        record = RunRecord.of(scenario, run)
-        final = self.place(scenario, run.replication)
+        record = finished.record
+        self._write(finished, self.place(record.scenario, record.replication))
+        return record
+
+    def set_aside(self, finished: Finished) -> Path:
+        """Keeps a replication that does not count where no results are read from, and answers where.
+
+        One that was set aside before gives way. Raises RunDirectoryError when that fails.
+        """
+        place = self.place(finished.record.scenario, finished.record.replication)
+        aside = place.with_name(f"{place.name}.invalid")
+        self._write(finished, aside)
+        return aside
+
+    def _write(self, finished: Finished, final: Path) -> None:
         draft = final.parent / f".{final.name}.{os.getpid()}.tmp"
+        record = finished.record
+        tables = {
+            "flows.parquet": table_of(record.flow_rows(), FLOW_COLUMNS),
+            "bearers.parquet": table_of(record.bearer_rows(), BEARER_COLUMNS),
+            "links.parquet": table_of(record.link_rows(), LINK_COLUMNS),
+            **finished.tables,
+        }
+        if finished.facts is not None:
+            tables[_FACTS] = finished.facts
         with _naming("write", final):
             try:
                 draft.mkdir()
-                _write_table(draft / "flows.parquet", table_of(record.flow_rows(), FLOW_COLUMNS))
-                _write_table(draft / "bearers.parquet", table_of(record.bearer_rows(), BEARER_COLUMNS))
-                _write_table(draft / "links.parquet", table_of(record.link_rows(), LINK_COLUMNS))
-                if facts:
-                    _write_table(draft / _FACTS, facts_of(run))
-                if pcap:
-                    for end, content in run.capture().items():
-                        _write_bytes(draft / f"{directory_name(end)}.pcapng", content)
+                for name, table in tables.items():
+                    _write_table(draft / name, table)
+                for name, text in finished.texts.items():
+                    _write_bytes(draft / name, text)
+                for end, capture in finished.captures.items():
+                    _write_capture(draft / f"{directory_name(end)}.pcapng", capture)
                 _sync(draft)
+                if self._live is not None:
+                    # Run live, it never comes out the same again: files of two runs do not belong together.
+                    _make_room(final)
                 _publish(draft, final)
                 _sync(final.parent)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-        return record
 
     def _take_lock(self) -> None:
         import fcntl
@@ -182,6 +237,16 @@ class RunDirectory:
                     "Choose another directory with --out, or remove that one."
                 )
 
+    def _check_live(self, known: Mapping[str, Any]) -> None:
+        for scenario in self._scenarios:
+            kept = known.get("scenarios", {}).get(scenario.name)
+            if kept is not None and (kept.get("live") is None) != (self._live is None):
+                there = "simulated" if kept.get("live") is None else "live"
+                raise DirectoryConflictError(
+                    f"{self.path} holds {there} results of {scenario.name}; they do not go together with "
+                    f"{'live' if self._live else 'simulated'} ones.\nChoose another directory with --out."
+                )
+
     def _record_provenance(self, known: Mapping[str, Any]) -> None:
         scenarios = dict(known.get("scenarios", {}))
         for scenario in self._scenarios:
@@ -195,8 +260,12 @@ class RunDirectory:
                 "description": scenario.description,
                 "factors": dict(scenario.factors),
             }
+            if self._live is not None:
+                scenarios[scenario.name]["live"] = self._live
         self.provenance = provenance(self._command)
         self.provenance["created"] = known.get("created", self.provenance["created"])
+        if self._live is not None:
+            self.provenance["live"] = self._live
         self.provenance["scenarios"] = scenarios
         _replace_text(self.path / PROVENANCE, json.dumps(self.provenance, indent=2, ensure_ascii=False) + "\n")
 
@@ -211,7 +280,7 @@ class RunDirectory:
                 shutil.rmtree(draft, ignore_errors=True)
 
 
-def default_directory(scenarios: Sequence[ScenarioInfo]) -> Path:
+def default_directory(scenarios: Sequence[ScenarioInfo], live: bool = False) -> Path:
     """Where results go when nobody says: the same scenarios always find the same directory again.
 
     >>> print(default_directory([ScenarioInfo("umts-384", "", "", 1, 20, "1a2b3c4d5e6f", "")]))
@@ -222,7 +291,7 @@ def default_directory(scenarios: Sequence[ScenarioInfo]) -> Path:
     if others:
         name = f"{name}-and-{len(others)}-more"
         digest = hashlib.sha256("".join(s.name + s.digest for s in scenarios).encode()).hexdigest()
-    return Path("results") / f"{directory_name(name)}-{digest[:8]}"
+    return Path("results") / f"{directory_name(name)}-{digest[:8]}{'-live' if live else ''}"
 
 
 def directory_name(name: str) -> str:
@@ -318,6 +387,13 @@ def _read_provenance(directory: Path) -> dict[str, Any]:
     return known
 
 
+def _make_room(final: Path) -> None:
+    if final.exists():
+        old = final.with_name(f".{final.name}.{os.getpid()}.old.tmp")
+        os.rename(final, old)
+        shutil.rmtree(old, ignore_errors=True)
+
+
 def _publish(draft: Path, final: Path) -> None:
     """Puts a durable draft in place. What is there already stays: a replication has only one outcome."""
     try:
@@ -345,6 +421,15 @@ def _write_bytes(path: Path, content: bytes) -> None:
     with open(path, "xb") as file:
         file.write(content)
         file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_capture(path: Path, capture: Capture) -> None:
+    if isinstance(capture, bytes):
+        _write_bytes(path, capture)
+        return
+    capture(path)
+    with open(path, "rb") as file:
         os.fsync(file.fileno())
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .rows import Column
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pyarrow as pa
-
-    from cellwind import _core
 
 _NUMBERS = {"int32": "i4", "int64": "i8", "float64": "f8"}
 
@@ -31,7 +29,19 @@ def table_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> pa
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
-def facts_of(run: _core.Run) -> pa.Table:
+class Told(Protocol):
+    """Whatever has facts: a run, or a live one."""
+
+    @property
+    def machine_names(self) -> list[str]: ...
+    @property
+    def kind_names(self) -> list[str]: ...
+    @property
+    def flow_names(self) -> list[str]: ...
+    def facts(self) -> Mapping[str, npt.NDArray[np.generic]]: ...
+
+
+def facts_of(run: Told) -> pa.Table:
     """The facts of a run in the order of time; names are dictionary-encoded, numbers are not copied."""
     import pyarrow as pa
 

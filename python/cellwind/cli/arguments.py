@@ -42,6 +42,16 @@ def natural(text: str) -> int:
     return _whole(text, 0)
 
 
+def duration(text: str) -> float:
+    """A time such as ``60s`` or ``"1.5 h"``, in seconds."""
+    from cellwind.live.quantities import seconds
+
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def assignment(text: str) -> tuple[str, str]:
     """``path=value``, split."""
     path, equals, value = text.partition("=")
@@ -53,7 +63,10 @@ def assignment(text: str) -> tuple[str, str]:
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """``--jobs``."""
     parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="replications run at the same time (default: one per processor)"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="replications run at the same time (default: one per processor, live one)",
     )
 
 

@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> int:
         scenarios, errors = load_all([file], args.sets)
         for scenario in scenarios:
             flows = ", ".join(f"{flow} ({transport})" for flow, transport in scenario.transports.items())
-            say(f"{file}: ok — {flows}")
+            say(f"{file}: ok — {flows or 'no flow: it can be emulated, not simulated'}")
         for error in errors:
             complain(error)
             code = USAGE

@@ -10,10 +10,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import check, list_, report, reproduce, run, schema, swarm
+from . import analyze, check, compare, ctl, emulate, list_, report, reproduce, run, schema, swarm
 from .console import DONE, FAILED, INTERRUPTED, USAGE, OutputError, complain, flush, prepare_streams, say
 
-COMMANDS = (run, check, list_, report, reproduce, swarm, schema)
+COMMANDS = (run, check, list_, report, analyze, emulate, ctl, compare, reproduce, swarm, schema)
+
+# Commands that take another program's command line after `--`, as `command_words`.
+_WRAPPERS = ("emulate", "ctl")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -29,6 +32,16 @@ def build_parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.add_parser(commands).set_defaults(execute=command.execute)
     return parser
+
+
+def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """Parses a command line; what another program is to be given, behind ``--``, is kept from the parser."""
+    wraps = bool(words) and words[0] in _WRAPPERS and "--" in words
+    place = list(words).index("--") if wraps else len(words)
+    args = parser.parse_args(words[:place])
+    if wraps:
+        args.command_words = list(words[place + 1 :])
+    return args
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(argv: list[str]) -> int:
     parser = build_parser()
     try:
-        args = parser.parse_args(argv)
+        args = parse(parser, argv)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else USAGE
     if args.version:

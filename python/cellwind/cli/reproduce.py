@@ -24,11 +24,16 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument("--replications", type=replications, metavar="N", help="how often each scenario (default: 20)")
     add_jobs(parser)
     parser.add_argument(
+        "--live",
+        action="store_true",
+        help="also run in real time what a paper ran with a kernel's TCP; needs root, and takes some minutes",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path("results", "reproduce"),
         metavar="DIR",
-        help="directory for the page with all numbers and plots (default: results/reproduce)",
+        help="directory for the page with all numbers and plots, and for live runs (default: results/reproduce)",
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
     return parser
@@ -36,7 +41,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the experiments; prints the comparison and writes its page."""
-    from cellwind._core import RunError
+    from cellwind import RunDirectoryError, RunError
     from cellwind.reproduce import UnknownExperimentError, reproduce
 
     try:
@@ -52,13 +57,15 @@ def execute(args: argparse.Namespace) -> int:
     try:
         with progress_bar("reproducing", "scenarios") as progress:
             tell = None if progress is None else lambda done, wanted, _: progress(done, wanted)
-            reproduction = reproduce(selector, args.replications, args.jobs, tell)
+            live = args.out / "live" if args.live else None
+            reproduction = reproduce(selector, args.replications, args.jobs, tell, live)
         page = reproduction.write_page(args.out / f"{selector or 'papers'}.html")
-    except (RunError, OSError) as error:
+    except (RunError, RunDirectoryError, OSError) as error:
         complain(f"cellwind: {_reason(error)}")
         return FAILED
     except KeyboardInterrupt:
-        complain("cellwind: interrupted; the same command starts again from the beginning")
+        kept = "; live runs that are complete are kept" if args.live else ""
+        complain(f"cellwind: interrupted; the same command starts again from the beginning{kept}")
         return INTERRUPTED
     if args.json:
         say(reproduction.to_json())

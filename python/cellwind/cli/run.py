@@ -48,7 +48,8 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         "run",
         "run scenarios and keep the results",
         "cellwind run umts-384 --set access.umts.bler=0.05 --replications 5\n"
-        "  cellwind run my-link.toml --facts --pcap --out results/mine",
+        "  cellwind run my-link.toml --facts --pcap --out results/mine\n"
+        "  cellwind run my-link.toml --live --replications 20",
         "What the directory of the results\nholds already is not run again: an interrupted command can be repeated.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="scenario file, or name of a ready-made scenario")
@@ -69,6 +70,13 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument("--facts", action="store_true", help="keep what every machine observed, for plots over time")
     parser.add_argument("--pcap", action="store_true", help="keep the packets of both ends as pcapng files")
+    parser.add_argument(
+        "--live", action="store_true", help="under the wall clock, with the kernel's TCP and the scenario's workloads"
+    )
+    parser.add_argument(
+        "--order", choices=("random", "given"), default="random",
+        help="of live runs, over all FILEs (default: random, the same for the same seed)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object per FILE")
     return parser
 
@@ -81,17 +89,24 @@ def execute(args: argparse.Namespace) -> int:
         complain("\n\n".join(errors))
         return USAGE
 
-    from cellwind.campaign.runner import plan, preload
+    from cellwind._core import ScenarioError
+    from cellwind.campaign.runner import check_live, check_simulated, plan, preload
     from cellwind.campaign.store import DirectoryConflictError, RunDirectory, RunDirectoryError, default_directory
 
     try:
         infos = plan(scenarios, args.replications)
+        if args.live:
+            check_live(scenarios)
+        else:
+            check_simulated(scenarios)
     except ValueError as error:
-        complain(f"cellwind: {error}")
+        # The core's own reports begin with the place in the file.
+        complain(str(error) if isinstance(error, ScenarioError) else f"cellwind: {error}")
         return USAGE
     if not args.json:
         preload("pyarrow.parquet", "rich.table", "rich.console")
-    directory = RunDirectory(args.out or default_directory(infos), infos, shlex.join(["cellwind", *args.argv]))
+    place = args.out or default_directory(infos, args.live)
+    directory = RunDirectory(place, infos, shlex.join(["cellwind", *args.argv]), live=args.live)
     try:
         directory.open()
     except RunDirectoryError as error:
@@ -118,6 +133,8 @@ def _run(
                 pcap=args.pcap,
                 directory=directory,
                 progress=progress,
+                live=args.live,
+                order=args.order,
             )
         path = _report(args, results, directory)
     except RunDirectoryError as error:
