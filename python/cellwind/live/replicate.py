@@ -76,7 +76,8 @@ def replicate(
         control=False,
         kernel=settings,
         hold=True,
-        **options,
+        # Nobody sits before a measurement whom a busy timing thread could disturb.
+        **{"realtime": True, **options},
     )
     with contextlib.ExitStack() as stack:
         stack.enter_context(emulation)
