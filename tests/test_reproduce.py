@@ -214,7 +214,11 @@ def test_every_run_has_a_name_and_a_valid_scenario_of_its_own() -> None:
 
 
 def test_all_papers_have_a_title() -> None:
-    assert papers() == {"lundsten": "Improving 3G performance for Mobile Internet"}
+    assert papers() == {
+        "lundsten": "Improving 3G performance for Mobile Internet",
+        "gurtov": "Efficient Transport in 2.5G-3G Wireless Wide Area Networks",
+        "teyeb": "Quality of Packet Services in UMTS and Heterogeneous Networks",
+    }
     assert set(papers()) == set(paper_ids())
 
 

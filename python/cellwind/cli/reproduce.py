@@ -26,7 +26,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="also run in real time what a paper ran with a kernel's TCP; needs root, and takes some minutes",
+        help="also run in real time what a paper ran with a kernel's TCP; takes minutes, and root or user namespaces",
     )
     parser.add_argument(
         "--out",

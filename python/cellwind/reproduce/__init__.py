@@ -4,15 +4,17 @@ A paper is a data file (what was published), a file of choices (what it leaves u
 explanations (what is behind the differences) and one module that says how its experiments are run. To add one, write
 the three files under ``data/papers`` and a module with a function ``design(paper)``, and name it in ``_MODULES``.
 
-``published`` reads the files, ``design`` says what a module provides, ``checks`` judges the claims, ``results`` holds
-what comes out, ``page`` and ``tables`` show it.
+``published`` reads the files, ``design`` says what a module provides, ``simulated`` and ``live`` run its cells under
+either clock, ``checks`` judges the claims, ``results`` holds what comes out, ``page`` and ``tables`` show it.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,9 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["UnknownExperimentError", "experiment_ids", "papers", "reproduce"]
 
-_MODULES = {"lundsten": "cellwind.reproduce.lundsten"}
+_MODULES = {
+    "lundsten": "cellwind.reproduce.lundsten",
+    "gurtov": "cellwind.reproduce.gurtov",
+    "teyeb": "cellwind.reproduce.teyeb",
+}
 
-# Lundsten says so for the small files; a paper may say otherwise in its choices.
+# Lundsten says so for the small files, Gurtov for his case study.
 _REPLICATIONS = 20
 
 
@@ -66,6 +72,7 @@ def reproduce(
     replications: int | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    live: str | os.PathLike[str] | None = None,
 ) -> Reproduction:
     """Runs published experiments again and puts ours beside the published numbers.
 
@@ -78,19 +85,23 @@ def reproduce(
     jobs:
         Threads that simulate; None takes one per processor.
     progress:
-        Called after every scenario with the number done, the number wanted and its name.
+        Called after every scenario with the number done, the number wanted and its name; live runs count anew.
+    live:
+        Directory of live runs: what the kernel's TCP does over the same paths, in real time, which needs root or user
+        namespaces. A run that is complete there is not repeated. None runs nothing live.
 
     Raises UnknownExperimentError for a selector that names nothing, ValueError for an argument out of range, and what
     ``cellwind.run`` raises.
     """
-    from .design import RunOptions
+    from .design import LiveOptions, RunOptions
     from .judge import judge
     from .published import load_paper
     from .results import PaperInfo, Reproduction
 
     if replications is not None and replications < 1:
         raise ValueError(f"replications is at least 1, not {replications}")
-    options = RunOptions(replications or _REPLICATIONS, jobs, progress)
+    kept = None if live is None else LiveOptions(Path(live))
+    options = RunOptions(replications or _REPLICATIONS, jobs, progress, kept)
     experiments = []
     infos = []
     for name, wanted in _selected(selector).items():

@@ -103,7 +103,7 @@ def evaluate(check: str, bindings: Bindings) -> Verdict:
         holds = False
     elif any(verdict.holds is None for verdict in verdicts):
         holds = None
-    return Verdict(holds, "; ".join(verdict.why for verdict in verdicts))
+    return Verdict(holds, "; ".join(dict.fromkeys(verdict.why for verdict in verdicts)))
 
 
 _GRAMMAR = (

@@ -5,14 +5,23 @@ from __future__ import annotations
 import base64
 import html
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .results import EXPLAIN
 from .tables import summary
-from .words import difference_text, factors_text, metric_text, ours_text, published_text, verdict_text
+from .words import (
+    difference_text,
+    factors_text,
+    live_difference_text,
+    live_text,
+    metric_text,
+    ours_text,
+    published_text,
+    verdict_text,
+)
 
 if TYPE_CHECKING:
     from cellwind.report.figure import Figure
@@ -84,30 +93,53 @@ def _experiment(experiment: ExperimentResult) -> str:
         parts.append(f'<p class="note">{_text(experiment.note)}</p>')
     if experiment.needs:
         parts.append(f'<p class="needs">Not complete: needs {_text(", ".join(experiment.needs))}.</p>')
-    parts.append(_numbers(experiment.rows))
+    parts.append(_numbers(experiment.rows, experiment.is_live))
+    parts += [f'<p class="needs">Live: needs {_text(reason)}.</p>' for reason in _live_reasons(experiment)]
     parts.append(_explanation(experiment))
     parts.append(_claims(experiment.claims))
     parts += [_figure(figure) for figure in experiment.figures]
     return "".join(parts) + "</section>"
 
 
-def _numbers(rows: Iterable[RowResult]) -> str:
+def _live_reasons(experiment: ExperimentResult) -> list[str]:
+    """Why live numbers are missing, each reason once."""
+    needs = (row.live.needs for row in experiment.rows if row.live is not None)
+    return list(dict.fromkeys(need for need in needs if need is not None))
+
+
+def _numbers(rows: Sequence[RowResult], is_live: bool) -> str:
+    if not rows:
+        return ""
     lines = "".join(
-        f'<tr class="{"off" if row.is_off else ""}"><th scope="row">{_text(factors_text(row.factors))}'
-        f"{_mark(row)}</th><td>{_text(metric_text(row.metric))}</td>"
-        f'<td class="number">{_text(published_text(row))}</td><td class="number">{_text(ours_text(row))}</td>'
-        f'<td class="number">{_text(difference_text(row))}</td>'
-        f'<td class="number">{row.n if row.ours is not None else "–"}</td></tr>'
+        f'<tr><th scope="row">{_text(factors_text(row.factors))}{_mark(row)}</th>'
+        f"<td>{_text(metric_text(row.metric))}</td>"
+        f'<td class="number">{_text(published_text(row))}</td>'
+        + _cells(ours_text(row), difference_text(row), row.n if row.ours is not None else None, row.is_off)
+        + (_live_cells(row) if is_live else "")
+        + "</tr>"
         for row in rows
     )
-    if not lines:
-        return ""
+    ours = _heads("Simulated" if is_live else "Ours") + (_heads("Live") if is_live else "")
     return (
         '<div class="scroll" tabindex="0"><table class="numbers"><thead><tr><th scope="col">Run</th>'
-        '<th scope="col">Metric</th><th scope="col" class="number">Published</th>'
-        '<th scope="col" class="number">Ours</th><th scope="col" class="number">Difference</th>'
-        f'<th scope="col" class="number">Runs</th></tr></thead><tbody>{lines}</tbody></table></div>'
+        f'<th scope="col">Metric</th><th scope="col" class="number">Published</th>{ours}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
     )
+
+
+def _heads(clock: str) -> str:
+    return "".join(f'<th scope="col" class="number">{head}</th>' for head in (clock, "Difference", "Runs"))
+
+
+def _cells(value: str, difference: str, n: int | None, is_off: bool) -> str:
+    kind = "number off" if is_off else "number"
+    runs = "–" if n is None else str(n)
+    return "".join(f'<td class="{kind}">{_text(text)}</td>' for text in (value, difference, runs))
+
+
+def _live_cells(row: RowResult) -> str:
+    n = row.live.n if row.live is not None and row.live.value is not None else None
+    return _cells(live_text(row), live_difference_text(row), n, row.is_off_live)
 
 
 def _mark(row: RowResult) -> str:
@@ -126,11 +158,24 @@ def _explanation(experiment: ExperimentResult) -> str:
 
 def _claims(claims: Iterable[ClaimResult]) -> str:
     items = "".join(
-        f'<li><span class="verdict {verdict_text(claim.holds)}">{verdict_text(claim.holds)}</span> '
-        f'{_text(claim.text)}<span class="why"><code>{_text(claim.check)}</code><br>{_text(claim.why)}</span></li>'
+        f"<li>{_verdict(claim.holds, '')} {_live_verdict(claim)}"
+        f'{_text(claim.text)}<span class="why"><code>{_text(claim.check)}</code><br>{_text(claim.why)}'
+        f"{_live_why(claim)}</span></li>"
         for claim in claims
     )
     return f'<h3>Claims</h3><ul class="claims">{items}</ul>' if items else ""
+
+
+def _verdict(holds: bool | None, clock: str) -> str:
+    return f'<span class="verdict {verdict_text(holds)}">{clock}{verdict_text(holds)}</span>'
+
+
+def _live_verdict(claim: ClaimResult) -> str:
+    return "" if claim.live is None else f"{_verdict(claim.live.holds, 'live ')} "
+
+
+def _live_why(claim: ClaimResult) -> str:
+    return "" if claim.live is None else f"<br>Live: {_text(claim.live.why)}"
 
 
 def _figure(figure: Figure) -> str:

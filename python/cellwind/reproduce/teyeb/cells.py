@@ -1,0 +1,148 @@
+"""The runs of the dissertation: one download over a radio bearer, or through a handover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..quantities import Factor
+
+if TYPE_CHECKING:
+    from cellwind.scenario import Scenario
+
+Delivery = Literal["out_of_sequence", "in_sequence"]
+Buffering = Literal["none", "intermediate", "full"]
+Options = Literal["plain", "sack", "dsack", "dsack_fack", "eifel"]
+
+FLOW = "transfer"
+MSS = 1460
+
+FILE_BYTES = {"order": 100 * 1024, "handover": 1024 * 1024}
+
+_COMMON = f"""
+[flow.{FLOW}]
+
+[flow.{FLOW}.transport]
+mss = "{MSS} B"
+
+# A TTI, and less than a packet takes on any of the networks.
+[live]
+lateness_limit = "10 ms"
+
+[live.kernel]
+congestion_control = "reno"
+frto = false
+early_retrans = false
+"""
+
+_ORDER = """
+title = "In and out of sequence (Teyeb 2007, Figure 6.3)"
+description = "Section 6.4.1 of Teyeb's dissertation, over the block model of the radio link."
+replications = 20
+stop_at = "10 min"
+
+[link.internet]
+delay = "25 ms"
+
+[access.umts]
+type = "block-arq"
+rate = "384 kbit/s"
+tti = "10 ms"
+pdu = "one per TTI"
+delay = "57.5 ms"
+feedback_delay = "190 ms"
+max_transmissions = "unlimited"
+bler = 0.1
+
+[access.umts.up]
+rate = "32 kbit/s"
+bler = 0.0
+"""
+
+_HANDOVER = """
+title = "From WLAN to UMTS (Teyeb 2007, Figure 7.3)"
+description = "Section 7.3.1.1 of Teyeb's dissertation."
+stop_at = "10 min"
+
+[access.wlan]
+type = "link"
+rate = "1 Mbit/s"
+delay = "5 ms"
+
+[access.wlan.up]
+rate = "64 kbit/s"
+
+[access.umts]
+type = "link"
+rate = "384 kbit/s"
+delay = "75 ms"
+
+[access.umts.up]
+rate = "32 kbit/s"
+
+[terminal.ue]
+access = "wlan"
+"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of factors, of the delivery order (section 6.4.1) or of a handover (7.3.1.1)."""
+
+    study: Literal["order", "handover"]
+    tcp: Options = "plain"
+    delivery: Delivery = "in_sequence"
+    handover_delay_s: int = 0
+    buffering: Buffering = "none"
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Nothing is random in a handover."""
+        return self.study == "handover"
+
+    @property
+    def factors(self) -> dict[str, Factor]:
+        """The factors as the checks of the claims name them."""
+        if self.study == "order":
+            return {"rlc_delivery": self.delivery, "tcp": self.tcp}
+        return {"handover_delay_s": self.handover_delay_s, "buffering": self.buffering}
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the file."""
+        return FILE_BYTES[self.study]
+
+    @property
+    def name(self) -> str:
+        """A name of its own: every factor in a fixed order."""
+        if self.study == "order":
+            return f"teyeb-order-{self.delivery.replace('_', '-')}-{self.tcp.replace('_', '-')}"
+        return f"teyeb-handover-{self.handover_delay_s}s-{self.buffering}"
+
+    def scenario(self, choices: Mapping[str, Any]) -> Scenario:
+        """The scenario of this cell; ``choices`` are the values of what the dissertation leaves open, by path."""
+        import cellwind
+
+        has_sack = self.tcp in ("sack", "dsack")
+        values: dict[str, Any] = {
+            f"flow.{FLOW}.bulk": f"{self.file_bytes} B",
+            f"flow.{FLOW}.transport.extends": "sack" if has_sack else "newreno",
+            **choices,
+            "live.kernel.sack": has_sack,
+            "live.kernel.dsack": self.tcp == "dsack",
+            "live.kernel.timestamps": self.tcp == "eifel",
+        }
+        if not has_sack:
+            values[f"flow.{FLOW}.transport.recovery"] = {"type": "newreno", "partial_ack": "slow-but-steady"}
+        if self.study == "order":
+            text = _ORDER
+            values["access.umts.delivery"] = self.delivery.replace("_", "-")
+            # What D-SACK reports is not made use of by the preset: without it the reports only take room.
+            values[f"flow.{FLOW}.transport.d_sack"] = False
+        else:
+            text = (
+                f'{_HANDOVER}\n[[event]]\nafter = "{self.file_bytes // 2} B"\nhandover = "umts"\n'
+                f'delay = "{self.handover_delay_s} s"\nbuffering = "{self.buffering}"\n'
+            )
+        return cellwind.Scenario.parse(text + _COMMON, self.name, values)

@@ -1,0 +1,78 @@
+"""Gurtov's papers P2 and P3: their data, and what the simulated runs must show."""
+
+from __future__ import annotations
+
+import pytest
+
+from cellwind.reproduce import reproduce
+from cellwind.reproduce.gurtov import plans
+from cellwind.reproduce.published import load_paper
+from cellwind.reproduce.results import ExperimentResult
+
+
+def only(selector: str, replications: int) -> ExperimentResult:
+    (experiment,) = reproduce(selector, replications).experiments
+    return experiment
+
+
+def test_the_papers_are_carried_over_as_printed() -> None:
+    """Table 2 of P3 has six numbers, and every experiment has a plan."""
+    papers = load_paper("gurtov")
+    by_id = {experiment.id: experiment for experiment in papers.experiments}
+    assert list(by_id) == list(plans())
+    printed = [value for row in by_id["gurtov-p3-table-2"].rows for value in row.values.values()]
+    assert printed == [153.27, 170.51, 601, 65, 47, 196.4]
+    assert by_id["gurtov-p2-figure-9"].rows[0].values == {"elapsed_s": 114}
+
+
+def test_every_run_has_a_name_and_a_valid_scenario_of_its_own() -> None:
+    settings = load_paper("gurtov").settings
+    cells = {cell for plan in plans().values() for cell in (*plan.cells, *plan.traces, *plan.live)}
+    scenarios = [cell.scenario(settings) for cell in cells]
+    assert len({scenario.name for scenario in scenarios}) == len(cells)
+    assert len({scenario.digest for scenario in scenarios}) == len(cells)
+    assert not [warning for scenario in scenarios for warning in scenario.warnings]
+
+
+def test_linux_2_4_only_goes_back_n_after_the_delay() -> None:
+    """Figure 9 prints 114 s; 400 packets of 296 bytes at 9600 bit/s and the delay are 108.7 s."""
+    figure = only("gurtov-p2-figure-9", 1)
+    elapsed, ideal = figure.rows[:2]
+    assert elapsed.ours == pytest.approx(114, rel=0.01)
+    assert ideal.ours == pytest.approx(400 * 296 * 8 / 9600 + 10)
+    assert [claim.holds for claim in figure.claims] == [True]
+    assert elapsed.n == 1, "nothing is random on the path"
+
+
+def test_linux_2_2_repeats_nine_segments_more() -> None:
+    """Figure 8: the less careful restriction lets a false fast retransmit through."""
+    figure = only("gurtov-p2-figure-8", 1)
+    assert figure.rows[0].ours == pytest.approx(115, rel=0.02)
+    assert figure.claims[0].holds is True
+
+
+def test_what_nobody_published_is_not_run() -> None:
+    figure = only("gurtov-p2-figure-7", 1)
+    assert (figure.status, figure.needs) == ("needs", ["transport: windows 98"])
+    assert [claim.holds for claim in figure.claims] == [None]
+
+
+def test_the_link_of_the_case_study_is_the_one_of_the_table() -> None:
+    """Table 1: 11 packets, 9600 bit/s, 200 ms; 1 and 10 % within what ten transfers can tell."""
+    rows = {str(row.factors["parameter"]): row for row in only("gurtov-p3-table-1", 10).rows}
+    assert rows["input queue and link send buffer"].ours == 11
+    assert rows["rate"].ours == pytest.approx(9600, rel=1e-6)
+    assert rows["propagation delay"].ours == pytest.approx(200, abs=0.5)  # a packet takes 0.24 ms on the LAN
+    assert rows["packet error, first 40 s"].ours == pytest.approx(1, abs=0.8)
+    assert rows["packet error, later"].ours == pytest.approx(10, abs=1.5)
+
+
+def test_percentiles_have_intervals_from_the_order_of_their_values() -> None:
+    """By hand: of 20 values the 6th and the 15th hold the median with 95.9 %, the 10 % percentile has none."""
+    from cellwind.reproduce.estimates import percentile_point
+
+    values = [float(n) for n in range(20)]
+    median = percentile_point({}, values, 50)
+    assert (median.value, median.half_width) == (9.5, (14 - 5) / 2)
+    assert percentile_point({}, values, 10).half_width is None
+    assert percentile_point({}, values[:3], 50).half_width is None

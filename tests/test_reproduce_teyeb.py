@@ -1,0 +1,85 @@
+"""Teyeb's dissertation: its data, and what the simulated runs must show."""
+
+from __future__ import annotations
+
+import pytest
+
+from cellwind.reproduce import reproduce
+from cellwind.reproduce.published import load_paper
+from cellwind.reproduce.results import ExperimentResult, RowResult
+from cellwind.reproduce.teyeb import plans
+
+
+@pytest.fixture(scope="module")
+def handover() -> ExperimentResult:
+    (experiment,) = reproduce("teyeb-figure-7-3", 1).experiments
+    return experiment
+
+
+def test_the_dissertation_is_carried_over_as_printed() -> None:
+    paper = load_paper("teyeb")
+    by_id = {experiment.id: experiment for experiment in paper.experiments}
+    assert list(by_id) == list(plans())
+    assert by_id["teyeb-figure-7-3"].rows[0].values == {"download_time_s": 17.8, "goodput_kbps": 471}
+    assert by_id["teyeb-figure-6-3"].rows[1].values == {"download_time_s": 6.12}
+
+
+def test_every_run_has_a_name_and_a_valid_scenario_of_its_own() -> None:
+    settings = load_paper("teyeb").settings
+    cells = {cell for plan in plans().values() for cell in (*plan.cells, *plan.traces, *plan.live)}
+    scenarios = [cell.scenario(settings) for cell in cells]
+    assert len({scenario.name for scenario in scenarios}) == len(cells)
+    assert len({scenario.digest for scenario in scenarios}) == len(cells)
+    assert not [warning for scenario in scenarios for warning in scenario.warnings]
+
+
+def test_a_full_handover_without_delay_takes_the_printed_time(handover: ExperimentResult) -> None:
+    """15.8 s and 531 kbit/s: half of 1 MiB at 1 Mbit/s, half at 384 kbit/s, and nothing lost."""
+    rows = {(row.factors["handover_delay_s"], row.factors["buffering"], row.metric): row for row in handover.rows}
+    assert rows[0, "full", "download_time_s"].ours == pytest.approx(15.8, rel=0.005)
+    assert rows[0, "full", "goodput_kbps"].ours == pytest.approx(531, rel=0.005)
+    for scheme, printed in (("none", 18.5), ("intermediate", 18.0), ("full", 19.1)):
+        assert rows[2, scheme, "download_time_s"].ours == pytest.approx(printed, rel=0.03)
+
+
+def test_the_schemes_rank_as_printed(handover: ExperimentResult) -> None:
+    assert [claim.holds for claim in handover.claims] == [True] * 5
+
+
+def test_the_cells_without_a_printed_number_stand_beside(handover: ExperimentResult) -> None:
+    """Four of the twelve bars have no number in the text, and two have percentages only."""
+    beside = [row for row in handover.rows if row.published is None]
+    assert len(beside) == 6
+    assert all(row.ours is not None and not row.is_off for row in beside)
+
+
+def test_delivery_order_is_run_as_far_as_the_parts_are_there() -> None:
+    (figure,) = reproduce("teyeb-figure-6-3", 5).experiments
+    assert figure.needs == ["transport: eifel", "transport: undo on d-sack", "transport: fack"]
+    times = {row.factors.get("tcp"): row.ours for row in figure.rows if row.metric == "download_time_s"}
+    assert times["eifel"] is None
+    assert times["plain"] == pytest.approx(6.0, rel=0.25)  # five replications scatter by a sixth
+    assert times["sack"] is not None
+
+
+def test_the_rlc_study_says_what_it_needs() -> None:
+    for number in range(10, 17):
+        (figure,) = reproduce(f"teyeb-figure-5-{number}", 1).experiments
+        assert figure.needs == ["radio: rlc am"]
+        assert {row.ours for row in figure.rows} <= {None}
+
+
+@pytest.mark.parametrize(
+    ("metric", "ours", "is_off", "share"),
+    [
+        ("elapsed_s_min", 200.0, False, 0.0),
+        ("elapsed_s_min", 150.0, True, -40 / 190),
+        ("elapsed_s_max", 150.0, False, 0.0),
+        ("elapsed_s_max", 200.0, False, 10 / 190),
+        ("elapsed_s", 200.0, False, 10 / 190),
+    ],
+)
+def test_a_bound_is_kept_or_missed(metric: str, ours: float, is_off: bool, share: float) -> None:
+    row = RowResult({}, metric, 190.0, ours, None, 1)
+    assert row.is_off is is_off
+    assert row.relative_difference == pytest.approx(share)
