@@ -53,8 +53,8 @@ class Path:
 
 @contextlib.contextmanager
 def path(scenario: str) -> Iterator[Path]:
-    """An emulation of the scenario with this text."""
-    emulation = _core.Emulation.start(_core.Scenario.parse(scenario))
+    """An emulation of the scenario with this text, with real-time priority as in campaigns."""
+    emulation = _core.Emulation.start(_core.Scenario.parse(scenario), realtime=True)
     try:
         yield Path(emulation)
     finally:

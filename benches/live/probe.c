@@ -167,9 +167,10 @@ static void count(char **argv) {
     printf("%.1f\n", (double)received * 1e9 / (double)(now - start));
 }
 
-/* tcp-send HOST PORT SECONDS */
+/* tcp-send HOST PORT SECONDS: with CUBIC, as BBR would pace what is to be measured. */
 static void tcp_send(char **argv) {
     int s = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
     struct sockaddr_in a = address(argv[0], argv[1]);
     if (connect(s, (struct sockaddr *)&a, sizeof a)) die("connect");
     static char data[1 << 18];

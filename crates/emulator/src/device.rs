@@ -1,8 +1,9 @@
 //! Where packets come from and go to: a file descriptor that yields one packet per read.
 //!
-//! A TUN device carries bare IP packets; so does a pair of local datagram sockets, which stands in for two of them
-//! where there are no privileges. A packet socket (`AF_PACKET`) carries Ethernet frames with a `virtio_net_hdr`
-//! before each, because its interface may leave segmentation and checksums to the reader.
+//! A TUN device carries bare IP packets. Its offloads are off: the kernel segments and computes checksums before a
+//! packet is read, so that it is as it would be on the air. A pair of local datagram sockets carries the same, and
+//! stands in for two devices where there are no privileges. A packet socket (`AF_PACKET`) carries Ethernet frames with
+//! a `virtio_net_hdr` before each, because its interface may leave segmentation and checksums to the reader.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -90,11 +91,6 @@ impl Device {
     #[inline]
     pub fn pads(&self) -> bool {
         matches!(self, Device::Ethernet(_))
-    }
-
-    /// Whether it holds packets that were read and not yet taken, which no wait would tell.
-    pub fn holds_more(&self) -> bool {
-        matches!(self, Device::Ethernet(ethernet) if ethernet.splitter.is_some())
     }
 
     /// Takes the next packet into `slot`. What is larger than the slot fills it.
@@ -261,7 +257,6 @@ mod tests {
             assert_eq!(device.receive(&mut slot), Ok(Arrival::Packet { length, network: ETHERNET_HEADER }));
         }
         assert_eq!(device.receive(&mut slot), Ok(Arrival::Nothing));
-        assert!(!device.holds_more());
         // What goes out has nothing left to do.
         assert!(device.send(&slot[..60], ETHERNET_HEADER));
         let mut bytes = [1; 100];

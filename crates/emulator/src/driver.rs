@@ -264,16 +264,16 @@ impl Job {
             scheduling.review(&waiter);
             for (place, busy) in busy.iter_mut().enumerate().filter(|(_, busy)| **busy) {
                 *busy = self.pump.read(place)?;
-                is_published = false;
             }
             self.pump.advance()?;
             if is_called && self.answer()? {
                 return Ok(());
             }
             let now = clock.now();
-            if now >= publish_at {
+            // Whatever woke it may have changed counts: if it is too early to say so, it is said later.
+            is_published = now >= publish_at;
+            if is_published {
                 publish_at = now + BETWEEN_PUBLICATIONS;
-                is_published = true;
                 self.pump.note_spin(waiter.spin().span());
                 self.board.publish(self.pump.counts().numbers());
             }

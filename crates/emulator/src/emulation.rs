@@ -1,7 +1,6 @@
 //! A live run: ends, session and timing thread together.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
@@ -11,28 +10,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use cellwind_engine::time::{Span, Time};
-use cellwind_scenario::change::{Change, ChangeError};
+use cellwind_scenario::Loaded;
+use cellwind_scenario::change::Change;
 use cellwind_scenario::model::SERVER;
-use cellwind_scenario::run::{BearerResult, LinkResult};
 use cellwind_scenario::session::Session;
-use cellwind_scenario::{Loaded, ScenarioError};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::clock::{Clock, Monotonic};
-use crate::counts::Counts;
 use crate::device::{Device, ETHERNET_HEADER};
 use crate::driver::{Driver, DriverSettings};
 use crate::ends::{Bridge, End, EndError, EndProgram, EndSettings, ProcessId, Role, SpawnRequest, User, open_bridge};
 use crate::ip::Addresses;
-use crate::kernel::{WrongSetting, kernel_tcp};
+use crate::kernel::kernel_tcp;
 use crate::lateness::{Lateness, Summary};
 use crate::log::{Lost, log};
 use crate::pool::Pool;
 use crate::pump::{self, Failure, Pump};
-use crate::spool::Spool;
-use crate::writer::{FactFile, Writer};
+use crate::writer::Writer;
+
+mod error;
+mod results;
+
+pub use error::EmulationError;
+pub use results::{CommandEnded, LiveRun, Status};
 
 /// How an emulation is made.
 #[derive(Clone, Debug)]
@@ -53,85 +55,6 @@ pub struct EmulationSettings {
     pub driver: DriverSettings,
     /// Where files are kept while the run goes on.
     pub spool: PathBuf,
-}
-
-/// Why an emulation cannot be made, or not do what it is asked.
-#[derive(Debug)]
-pub enum EmulationError {
-    /// An end cannot be made or used.
-    End(EndError),
-    /// A setting of the kernel's TCP is wrong.
-    Kernel(WrongSetting),
-    /// What was asked for contradicts the scenario.
-    Scenario(Box<ScenarioError>),
-    /// A change does not fit the scenario as it is now.
-    Change(ChangeError),
-    /// A call to the system failed.
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// A bridge has one terminal.
-    BridgeOfMany {
-        /// Terminals of the scenario.
-        terminals: usize,
-    },
-    /// There is no end of this name.
-    NoEnd {
-        /// The name.
-        name: String,
-        /// The names there are.
-        ends: Vec<String>,
-    },
-    /// Packets do not travel yet.
-    NotBegun,
-    /// It has begun already.
-    Begun,
-    /// It was stopped.
-    Stopped,
-    /// The path stopped by itself.
-    Broken {
-        /// Why.
-        reason: String,
-    },
-}
-
-impl fmt::Display for EmulationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EmulationError::End(error) => error.fmt(f),
-            EmulationError::Kernel(error) => error.fmt(f),
-            EmulationError::Scenario(error) => error.fmt(f),
-            EmulationError::Change(error) => error.fmt(f),
-            EmulationError::System { what, error } => write!(f, "cannot {what}: {error}"),
-            EmulationError::BridgeOfMany { terminals } => {
-                write!(f, "a bridge is the way of one terminal, and the scenario has {terminals}")
-            }
-            EmulationError::NoEnd { name, ends } => {
-                write!(f, "there is no end {name:?} to run commands at; there are: {}", ends.join(", "))
-            }
-            EmulationError::NotBegun => f.write_str("the emulation has not begun"),
-            EmulationError::Begun => f.write_str("the emulation has begun already"),
-            EmulationError::Stopped => f.write_str("the emulation was stopped"),
-            EmulationError::Broken { reason } => write!(f, "the path stopped: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for EmulationError {}
-
-impl From<EndError> for EmulationError {
-    fn from(error: EndError) -> Self {
-        EmulationError::End(error)
-    }
-}
-
-impl From<ScenarioError> for EmulationError {
-    fn from(error: ScenarioError) -> Self {
-        EmulationError::Scenario(Box::new(error))
-    }
 }
 
 fn system(what: &str) -> impl Fn(Errno) -> EmulationError + '_ {
@@ -167,67 +90,6 @@ struct Running {
     lost: Arc<Lost>,
     lateness: Arc<Lateness>,
     machine_names: Vec<String>,
-}
-
-/// The end of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandEnded {
-    /// The end it ran at.
-    pub end: String,
-    /// Its process.
-    pub process: ProcessId,
-    /// What it returned, or 128 and the number of the signal that ended it.
-    pub code: i32,
-}
-
-/// The state of a running emulation.
-#[derive(Clone, Debug)]
-pub struct Status {
-    /// The time of the path.
-    pub time: Time,
-    /// Counts, at most a tenth of a second old.
-    pub counts: Counts,
-    /// Numbers and names of the stages that `counts` has traffic of.
-    pub stages: Vec<String>,
-    /// How late packets left.
-    pub lateness: Summary,
-    /// Whether the share of late packets is within the scenario's limit.
-    pub is_valid: bool,
-    /// Facts and packets that could not be recorded.
-    pub lost: (u64, u64),
-    /// What is not as it was asked for.
-    pub complaints: Vec<String>,
-}
-
-/// What a live run leaves behind.
-#[derive(Debug)]
-pub struct LiveRun {
-    /// The time of day at the start.
-    pub started: SystemTime,
-    /// When it ended.
-    pub ended: Time,
-    /// The last counts.
-    pub counts: Counts,
-    /// Names of the terminals.
-    pub terminal_names: Vec<String>,
-    /// Bearers.
-    pub bearers: Vec<BearerResult>,
-    /// Wired links.
-    pub links: Vec<LinkResult>,
-    /// Names of the machines that facts refer to by number.
-    pub machine_names: Vec<String>,
-    /// The facts, if they were recorded.
-    pub facts: Option<FactFile>,
-    /// Captures in pcapng by the names of the ends, if packets were captured.
-    pub captures: Vec<(String, Spool)>,
-    /// How late packets left.
-    pub lateness: Summary,
-    /// The same as bins that are not empty: the largest value in each, and its count.
-    pub histogram: Vec<(Span, u64)>,
-    /// Whether the share of late packets is within the scenario's limit, and the path did not stop by itself.
-    pub is_valid: bool,
-    /// What is not as it was asked for.
-    pub complaints: Vec<String>,
 }
 
 impl Emulation {
@@ -408,7 +270,13 @@ impl Emulation {
         let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::new();
         for end in ends.iter() {
-            for exit in end.poll_exits()? {
+            let exits = match end.poll_exits() {
+                Ok(exits) => exits,
+                // What is known already is told first; the end is gone at the next call as well.
+                Err(_) if !all.is_empty() => break,
+                Err(error) => return Err(error.into()),
+            };
+            for exit in exits {
                 let (end, process, code) = (end.name().to_string(), exit.process, code(exit.status));
                 for name in exit.left {
                     let complaint = format!("{name} went on at {end} after the command that started it had ended");
@@ -502,7 +370,8 @@ impl Emulation {
         let ended = driver.stop();
         let (written, said) = writer.finish(&lost);
         // The devices go with their ends; a command that hangs ends here.
-        self.ends.write().unwrap_or_else(PoisonError::into_inner).clear();
+        let ends = std::mem::take(&mut *self.ends.write().unwrap_or_else(PoisonError::into_inner));
+        End::close_all(ends);
         let mut complaints = std::mem::take(&mut *self.complaints());
         complaints.extend(said);
         let Some(mut ended) = ended else {

@@ -66,7 +66,8 @@ refusals! {
 
 /// Reads the header of the packet in `bytes`, which holds at most `mtu` bytes of it.
 ///
-/// With `padded`, bytes behind the packet are allowed, as on an Ethernet that fills up its frames.
+/// With `padded` it comes from an Ethernet, which fills up its frames: bytes behind the packet are allowed. A bridge
+/// between two of them is no router, so that destinations of link scope are allowed as well.
 #[inline]
 pub fn examine(bytes: &[u8], mtu: u32, padded: bool) -> Result<Ip, Refusal> {
     let ip = match bytes.first().map(|first| first >> 4) {
@@ -83,7 +84,7 @@ pub fn examine(bytes: &[u8], mtu: u32, padded: bool) -> Result<Ip, Refusal> {
     if length > bytes.len() || (length < bytes.len() && !padded) {
         return Err(Refusal::Length);
     }
-    if is_link_scope(ip.destination) {
+    if !padded && is_link_scope(ip.destination) {
         return Err(Refusal::LinkScope);
     }
     Ok(ip)

@@ -9,10 +9,10 @@ use cellwind_engine::fact::{Fact, FactKind, FactRow};
 use cellwind_engine::packet::FlowId;
 use cellwind_engine::random::Stream;
 use cellwind_engine::time::{Span, Time};
-use nix::errno::Errno;
 
 use crate::clock::{Clock, Monotonic};
 use crate::log::log;
+use crate::realtime::schedule;
 use crate::spin::Spin;
 use crate::waiter::Waiter;
 use crate::writer::Writer;
@@ -103,16 +103,6 @@ fn wait_for_each(
         act(deadline, clock.now() - deadline)?;
     }
     Ok(())
-}
-
-/// Gives the calling thread another scheduling policy.
-fn schedule(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: 0 means the calling thread, and the kernel only reads the parameters.
-    match unsafe { libc::sched_setscheduler(0, policy, &parameters) } {
-        0 => Ok(()),
-        _ => Err(Errno::last().into()),
-    }
 }
 
 #[cfg(test)]

@@ -21,10 +21,14 @@ pub fn exact_timers() {
 
 /// Gives this thread real-time scheduling (SCHED_FIFO), or takes it away.
 pub fn set_realtime(realtime: bool) -> Result<(), Errno> {
-    let (policy, sched_priority) = if realtime { (libc::SCHED_FIFO, PRIORITY) } else { (libc::SCHED_OTHER, 0) };
+    let (policy, priority) = if realtime { (libc::SCHED_FIFO, PRIORITY) } else { (libc::SCHED_OTHER, 0) };
     // A thread that such a one starts, or a program, begins as an ordinary one.
-    let policy = policy | libc::SCHED_RESET_ON_FORK;
-    let parameters = libc::sched_param { sched_priority };
+    schedule(policy | libc::SCHED_RESET_ON_FORK, priority)
+}
+
+/// Gives this thread a scheduling policy.
+pub(crate) fn schedule(policy: libc::c_int, priority: libc::c_int) -> Result<(), Errno> {
+    let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the call reads `parameters`, which lives until it returns; zero stands for the calling thread.
     let result = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
     Errno::result(result).map(drop)

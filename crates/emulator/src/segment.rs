@@ -5,8 +5,8 @@
 
 use crate::ip::{IPV4_HEADER, IPV6_HEADER, Refusal, checksum, sum};
 
-/// The most segments that one packet is split into: 64 KiB in segments of IPv4's smallest usual size.
-const MOST_SEGMENTS: usize = 256;
+/// The most segments that one packet is split into: 64 KiB in the least that Linux's TCP agrees to, 48 bytes.
+const MOST_SEGMENTS: usize = 1400;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const GSO_NONE: u8 = 0;

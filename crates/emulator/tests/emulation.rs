@@ -95,6 +95,22 @@ fn packets(run: &LiveRun, end: &str) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
+fn terminals_reach_each_other_by_way_of_the_server() {
+    let two = format!("{PATH}[terminal.anna]\n[terminal.ben]\n");
+    let Some(emulation) = start(&two, settings()) else { return };
+    emulation.begin(Span::ZERO).unwrap();
+    for address in ["100.64.1.2", "fd77:6365:6c6c::102"] {
+        let ping = spawn(&emulation, "anna", &["ping", address]);
+        finish(&emulation, vec![ping]);
+    }
+    let run = emulation.stop().unwrap();
+    // There and back over both terminals' ways, and no word from the server of a shorter one.
+    let ways = |terminal: usize| run.counts.terminals[terminal].map(|traffic| traffic.packets_delivered);
+    assert_eq!((ways(0), ways(1)), ([2, 2], [2, 2]));
+    assert_eq!(run.counts.refused.iter().sum::<u64>(), 0, "{:?}", run.counts.refused);
+}
+
+#[test]
 fn a_transfer_crosses_the_path_at_its_rate() {
     // 100 kB by the kernel's TCP, with pings of both families before it; then captures, facts and counts are compared.
     let Some(emulation) = start(PATH, settings()) else { return };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cellwind_engine::fact::DropReason;
 use cellwind_engine::machine::{Machine, Outbox, Port};
-use cellwind_engine::packet::{Flags, FlowId, Packet};
+use cellwind_engine::packet::{Body, Flags, FlowId, Packet};
 use cellwind_engine::time::{Span, Time};
 
 use crate::HANDED_BACK;
@@ -138,7 +138,8 @@ impl Faults {
         flow.data_packets += 1;
         let number = flow.data_packets;
         if packet.seq >= flow.highest {
-            flow.highest = packet.end();
+            // One from outside has no place in a stream of bytes, but a running number: each is a first transmission.
+            flow.highest = if packet.body == Body::NONE { packet.end() } else { packet.seq + 1 };
             flow.segments += 1;
             let new = flow.segments;
             let named = |rule: &Rule| matches!(rule, Rule::DropSegment { segment, .. } | Rule::DelaySegment { segment, .. } if *segment == new);
@@ -224,6 +225,13 @@ mod tests {
         let sent = [(0, packet(1, 100)), (1, packet(101, 100)), (2, packet(101, 100)), (3, packet(101, 100))];
         assert_eq!(seqs(&run(&mut faults, &sent)), [(0, 1), (1, 101), (3, 101)]);
         faults.check().unwrap();
+    }
+
+    #[test]
+    fn packets_from_outside_are_all_first_transmissions() {
+        let mut faults = Faults::new(vec![Rule::DropSegment { segment: 3, transmission: 1 }]);
+        let sent: Vec<_> = (1..=4).map(|n| (n, Packet { body: Body(0), ..packet(n, 1000) })).collect();
+        assert_eq!(seqs(&run(&mut faults, &sent)), [(1, 1), (2, 2), (4, 4)]);
     }
 
     #[test]

@@ -120,8 +120,8 @@ struct Block {
 /// Part of a batch.
 #[derive(Clone, Copy, Debug)]
 enum OnAir {
-    /// New blocks of full size (the last may be shorter), none in error.
-    Fine { first: Block, count: u64 },
+    /// New blocks of `size` bytes (the last may be shorter), none in error.
+    Fine { first: Block, count: u64, size: u64 },
     /// One block, in error or sent before.
     Single { block: Block, error: bool },
 }
@@ -338,7 +338,7 @@ impl BlockArq {
                 let first = self.cut(fine * self.pdu);
                 self.next_block += fine;
                 room -= fine;
-                self.on_air.push(OnAir::Fine { first, count: fine });
+                self.on_air.push(OnAir::Fine { first, count: fine, size: self.pdu });
             } else {
                 let error = self.errors.strikes();
                 debug_assert!(error, "no success was left");
@@ -358,10 +358,10 @@ impl BlockArq {
         let mut on_air = std::mem::take(&mut self.on_air);
         for batch in on_air.drain(..) {
             match batch {
-                OnAir::Fine { first, count } => {
+                OnAir::Fine { first, count, size } => {
                     self.blocks.sent += count;
                     if out.is_listening() {
-                        self.tell_fine(first, count, out);
+                        tell_fine(first, count, size, out);
                     }
                     self.arrive(first, now, out);
                 }
@@ -407,15 +407,6 @@ impl BlockArq {
             }
         }
         self.returning.push_back((ready, block));
-    }
-
-    fn tell_fine(&self, first: Block, count: u64, out: &mut Outbox) {
-        for n in 0..count {
-            let length = self.pdu.min(first.length - n * self.pdu) as u32;
-            let fact = |kind| Fact::new(kind, FlowId::NONE).about(first.number + n, length);
-            out.fact(fact(FactKind::BlockSent).values(1, 0));
-            out.fact(fact(FactKind::BlockDelivered).values(1, 0));
-        }
     }
 
     /// Calls `visit` for each packet that a block carries a part of, with that part's length.
@@ -561,6 +552,16 @@ impl Machine for BlockArq {
             (Some(radio), Some(leaving)) => Some(radio.min(leaving)),
             (radio, leaving) => radio.or(leaving),
         }
+    }
+}
+
+/// Tells of blocks that arrived at their first transmission.
+fn tell_fine(first: Block, count: u64, size: u64, out: &mut Outbox) {
+    for n in 0..count {
+        let length = size.min(first.length - n * size) as u32;
+        let fact = |kind| Fact::new(kind, FlowId::NONE).about(first.number + n, length);
+        out.fact(fact(FactKind::BlockSent).values(1, 0));
+        out.fact(fact(FactKind::BlockDelivered).values(1, 0));
     }
 }
 

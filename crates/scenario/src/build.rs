@@ -346,8 +346,10 @@ impl<'a> Builder<'a> {
             Ends::Flows(flows) => Route::ByFlow(flows.iter().map(|ends| (ends.terminal, Port(0))).collect()),
             Ends::Outside => Route::Exit(TO_TERMINALS),
         };
+        // Without an access, terminals with a meter and others part behind the links, which only machines can be.
+        let all_need_one = matches!(ends, Ends::Outside) && self.scenario.access.is_empty() && self.has_meters();
         for (place, one_way) in terminals.iter_mut().enumerate() {
-            one_way.meter = self.add_meter(place);
+            one_way.meter = self.add_meter(place, all_need_one);
             if let Some(meter) = one_way.meter {
                 self.world.connect(meter, at_terminals.clone());
             }
@@ -408,8 +410,13 @@ impl<'a> Builder<'a> {
         Direct { links, terminals, entries }
     }
 
-    /// The count of what a terminal is delivered, if an event waits for it.
-    fn add_meter(&mut self, place: usize) -> Option<MachineId> {
+    /// Whether any event waits for an amount of data.
+    fn has_meters(&self) -> bool {
+        self.scenario.plan.iter().any(|planned| matches!(planned.when, When::After { .. }))
+    }
+
+    /// The count of what a terminal is delivered, if an event waits for it or it is wanted anyway.
+    fn add_meter(&mut self, place: usize, is_wanted: bool) -> Option<MachineId> {
         let amount = |planned: &Planned| match planned.when {
             When::After { terminal, amount } if usize::from(terminal) == place => Some(amount),
             _ => None,
@@ -417,7 +424,7 @@ impl<'a> Builder<'a> {
         let amounts: Vec<Size> = self.scenario.plan.iter().filter_map(amount).collect();
         let (name, _) = self.scenario.terminal.get_index(place)?;
         let meter = AnyMachine::Meter(Meter::new(amounts.clone()));
-        (!amounts.is_empty()).then(|| self.world.add(format!("meter/{name}"), meter))
+        (is_wanted || !amounts.is_empty()).then(|| self.world.add(format!("meter/{name}"), meter))
     }
 
     /// Wires stages one after the other, and the last one to `end`.

@@ -150,6 +150,18 @@ fn a_change_comes_with_the_packet_that_completes_an_amount() {
 }
 
 #[test]
+fn an_amount_counts_for_its_terminal_among_others_without_an_access() {
+    let text = "[link.line]\ndelay = \"7 ms\"\n[terminal.a]\n[terminal.b]\n\
+                [[event]]\nafter = \"1500 B\"\nterminal = \"b\"\nset = { \"link.line.delay\" = \"9 ms\" }\n";
+    let mut session = session(text);
+    for (at, terminal) in [(0, 0), (0, 0), (10, 1), (20, 1), (30, 0)] {
+        session.advance_to(Time::from_millis(at)).unwrap();
+        session.inject(terminal, Down, packet(at as u32)).unwrap();
+    }
+    assert_eq!(finish(&mut session), [(7, Down, 0), (7, Down, 0), (17, Down, 10), (27, Down, 20), (39, Down, 30)]);
+}
+
+#[test]
 fn a_spike_holds_both_directions_of_the_bearer_behind_its_queue() {
     let text = format!("{ACCESSES}[[event]]\nat = \"50 ms\"\nspike = \"1 s\"\n");
     let packets = [(0, Down, 0), (0, Down, 1), (60, Up, 10), (60, Down, 2)];

@@ -91,6 +91,27 @@ fn counts_are_published_while_it_runs() {
 }
 
 #[test]
+fn what_happens_without_a_packet_is_published_too() {
+    // The packet leaves, and the pause begins, soon after the counts were published.
+    let (mut driver, clock, networks) = start("[link.wire]\ndelay = \"120 ms\"\n", DriverSettings::default());
+    let status = driver.status();
+    let until = |wanted: &dyn Fn(&Counts) -> bool| {
+        let started = clock.now();
+        while !wanted(&status.counts()) {
+            assert!(clock.now().since(started) < Span::from_millis(MOST_MS.into()), "{:?}", status.counts());
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    };
+    write(&networks[0], &packet(address(0), 100, 1)).unwrap();
+    until(&|counts| counts.terminals[0][0].packets_in == 1);
+    until(&|counts| counts.terminals[0][0].packets_delivered == 1);
+    for (change, is_paused) in [(Change::Pause, 1), (Change::Resume, 0), (Change::Pause, 1)] {
+        driver.change(change).unwrap().result.unwrap();
+        until(&|counts| counts.is_paused == is_paused);
+    }
+}
+
+#[test]
 fn a_device_that_is_gone_ends_the_run_and_says_so() {
     // A directory can be opened, and not be waited for.
     let (_, networks) = ends(0);

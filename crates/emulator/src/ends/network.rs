@@ -44,7 +44,21 @@ pub(super) fn set_up(settings: &EndSettings, v6_beyond: bool, complaints: &mut V
         }
     }
     configure(&ip, settings, &tun.name, has_v6, v6_beyond)?;
+    if settings.role == Role::Server {
+        forward(&tun.name, has_v6, complaints);
+    }
     Ok(tun)
+}
+
+/// Lets terminals reach each other by way of the server, which tells them of no shorter one.
+fn forward(device: &str, has_v6: bool, complaints: &mut Vec<String>) {
+    for interface in ["all", device] {
+        optional(&format!("net/ipv4/conf/{interface}/send_redirects"), "0", complaints);
+    }
+    optional("net/ipv4/ip_forward", "1", complaints);
+    if has_v6 {
+        optional("net/ipv6/conf/all/forwarding", "1", complaints);
+    }
 }
 
 /// The program `ip`.
@@ -134,7 +148,9 @@ fn configure(ip: &Path, settings: &EndSettings, device: &str, has_v6: bool, v6_b
     if settings.role != Role::Outside {
         batch.push_str("link set lo up\n");
     }
-    batch.push_str(&format!("link set {device} mtu {} txqueuelen {DEVICE_QUEUE} up\n", settings.mtu));
+    // A forwarding host would announce on a multicast device that it is a router.
+    let multicast = if settings.role == Role::Server { " multicast off" } else { "" };
+    batch.push_str(&format!("link set {device} mtu {} txqueuelen {DEVICE_QUEUE}{multicast} up\n", settings.mtu));
     for address in settings.role.addresses() {
         let (length, options, route) = match address {
             IpAddr::V4(_) => (32, "", if terminal { "0.0.0.0/0" } else { &prefix_v4 }),

@@ -234,7 +234,8 @@ impl Firewall {
                 }
                 // Nobody begins to talk to the ends from beyond the host.
                 let known = "ct state != { established, related }";
-                add(&format!("rule {NFT_TABLE} guard oifname \"{device}\" {known} drop comment \"{mark}\""));
+                let inward = format!("iifname != \"{device}\" oifname \"{device}\"");
+                add(&format!("rule {NFT_TABLE} guard {inward} {known} drop comment \"{mark}\""));
                 for (name, mark) in guards {
                     let rule = format!("iifname \"{name}\" oifname != \"{device}\" drop comment \"{mark}\"");
                     add(&format!("rule {NFT_TABLE} guard meta nfproto ipv4 {rule}"));
@@ -252,7 +253,7 @@ impl Firewall {
                 if !is_v6 || v6_beyond {
                     text.push_str(&format!("-I FORWARD -i {device} {ours} -j ACCEPT\n"));
                     // Nobody begins to talk to the ends from beyond the host.
-                    text.push_str(&format!("-I FORWARD -o {device} {ours} -j DROP\n"));
+                    text.push_str(&format!("-I FORWARD ! -i {device} -o {device} {ours} -j DROP\n"));
                     let known = "-m conntrack --ctstate RELATED,ESTABLISHED";
                     text.push_str(&format!("-I FORWARD -o {device} {known} {ours} -j ACCEPT\n"));
                 }

@@ -88,6 +88,8 @@ fn what_belongs_to_the_link_stays_there() {
         assert_eq!(refusal(&v6(48, address)), Refusal::LinkScope);
     }
     assert!(examine(&v6(48, "ff05::2"), 1500, false).is_ok());
+    // Between two Ethernets the link goes on.
+    assert!(examine(&v6(48, "fe80::1"), 1500, true).is_ok());
 }
 
 #[test]

@@ -253,6 +253,21 @@ fn a_running_tti_ends_under_the_old_settings() {
 }
 
 #[test]
+fn blocks_of_a_running_tti_are_told_with_the_size_they_were_cut_to() {
+    // Three packets of 1000 bytes; 400 bytes per block and two blocks per TTI.
+    let small = BlockArqSettings { pdu: PduSize::Bytes(Size::from_bytes(400)), ..settings() };
+    let mut bearer = bearer(&small);
+    let mut out = Outbox::new(true);
+    (0..3).for_each(|n| bearer.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out));
+    bearer.on_timeout(Time::ZERO, &mut out);
+    set(settings())(&mut bearer, Time::from_millis(10), &mut out);
+    bearer.on_timeout(Time::from_millis(20), &mut out);
+    let facts = out.take_facts();
+    let sent: Vec<_> = facts.iter().map(|row| row.fact()).filter(|fact| fact.kind == FactKind::BlockSent).collect();
+    assert_eq!(sent.iter().map(|fact| fact.length).collect::<Vec<_>>(), [400, 400]);
+}
+
+#[test]
 fn a_block_that_comes_back_is_cut_to_the_new_size() {
     // All of the first TTI is in error. At a quarter of the rate, 240 bytes per TTI, packet 0 comes back at 80 ms in
     // four pieces. Until then packet 1 takes three TTIs, and the fourth begins at 80 ms: the pieces go first, until
