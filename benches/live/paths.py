@@ -52,9 +52,9 @@ class Path:
 
 
 @contextlib.contextmanager
-def path(scenario: str) -> Iterator[Path]:
-    """An emulation of the scenario with this text, with real-time priority as in campaigns."""
-    emulation = _core.Emulation.start(_core.Scenario.parse(scenario), realtime=True)
+def path(scenario: str, realtime: bool = False) -> Iterator[Path]:
+    """An emulation of the scenario with this text; with ``realtime`` as campaigns ask for it."""
+    emulation = _core.Emulation.start(_core.Scenario.parse(scenario), realtime=realtime)
     try:
         yield Path(emulation)
     finally:
