@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -273,7 +274,18 @@ def test_ctl_lists_shows_and_refuses(runtime: Path, cellwind: CommandLine) -> No
         assert recorder.told == [[["a.b", "3 ms"], ["c", "1"]]] or recorder.told == [[("a.b", "3 ms"), ("c", "1")]]
         assert json.loads(cellwind("ctl", "mine", "status", "--json", env=env).stdout) == {"time_s": 6.5}
         assert "invalid choice" in cellwind("ctl", "mine", "explode", env=env, code=2).stderr
-        assert "no such value" in cellwind("ctl", "set", "a=wrong", env=env, code=1).stderr
+        assert "no such value" in cellwind("ctl", "set", "a=wrong", env=env, code=2).stderr
+
+
+def test_following_ends_when_nobody_reads_on(runtime: Path) -> None:
+    """As in `cellwind ctl status --follow | head -1`, against a stand-in."""
+    env = os.environ | {"XDG_RUNTIME_DIR": str(runtime.parent)}
+    words = [sys.executable, "-m", "cellwind", "ctl", "status", "--follow"]
+    with served("mine"), subprocess.Popen(words, env=env, stdout=subprocess.PIPE) as follower:
+        assert follower.stdout is not None
+        assert json.loads(follower.stdout.readline()) == {"time_s": 6.5}
+        follower.stdout.close()
+        assert follower.wait(timeout=30) == 0
 
 
 @pytest.mark.parametrize(
@@ -286,6 +298,9 @@ def test_ctl_lists_shows_and_refuses(runtime: Path, cellwind: CommandLine) -> No
         (["umts-384", "--duration", "soon"], "expected a time"),
         (["umts-384", "--end", "nowhere"], "there is no end named nowhere; there are server, ue"),
         (["umts-384", "--bridge", "eth0"], "expected two interfaces"),
+        (["umts-384", "--bridge", "a,a"], "a cannot be on both sides"),
+        (["umts-384", "--name", "../a"], "cannot name a run"),
+        (["umts-384", "--spin", "some"], "expected a time"),
         (["umts-384", "--bridge", "a,b", "--", "true"], "no COMMAND"),
         (["umts-384", "--no-command", "--", "true"], "exclude each other"),
     ],

@@ -98,7 +98,17 @@ def test_a_command_runs_inside_and_its_code_comes_back(cellwind: CommandLine, qu
 def test_the_server_s_end_and_what_cannot_be_run(cellwind: CommandLine, quick: str) -> None:
     """By a command at the server that asks for the terminal's name, and one that does not exist."""
     assert "100.64.1.1" in cellwind("emulate", quick, "--end", "server", "--", "getent", "ahostsv4", "ue").stdout
-    assert "cannot run /no/such" in cellwind("emulate", quick, "--", "/no/such", code=1).stderr
+    assert "cannot run /no/such" in cellwind("emulate", quick, "--", "/no/such", code=127).stderr
+    assert "cannot run /etc/hosts" in cellwind("emulate", quick, "--", "/etc/hosts", code=126).stderr
+
+
+def test_a_closed_standard_stream_is_nothing_and_not_another_file(quick: str, tmp_path: Path) -> None:
+    """By a command that reads from where standard input would be."""
+    command = [sys.executable, "-m", "cellwind", "emulate", quick, "--spin", "0s", "--", "readlink", "/proc/self/fd/0"]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *command], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "/dev/null\n"), done.stderr
 
 
 def test_results_are_kept_as_those_of_a_simulation(cellwind: CommandLine, quick: str, tmp_path: Path) -> None:
@@ -179,6 +189,20 @@ def test_a_shell_has_a_terminal_of_its_own(quick: str, tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(status) == 4
 
 
+def test_closing_the_terminal_ends_the_shell_and_keeps_the_results(quick: str, tmp_path: Path) -> None:
+    """By closing the other side of the terminal; an interactive shell does not listen to SIGTERM."""
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.environ |= {"SHELL": "/bin/bash"}
+        os.execv(sys.executable, [sys.executable, "-m", "cellwind", "emulate", quick, "--out", "kept"])
+    expect(screen, r"\[quick ue\] ")
+    os.close(screen)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert (tmp_path / "kept/quick/runs/r0000/live.json").exists()
+
+
 def expect(screen: int, pattern: str, timeout: float = 20) -> None:
     seen = ""
     while not re.search(pattern, seen):
@@ -203,12 +227,14 @@ def test_a_running_emulation_is_controlled_from_outside(cellwind: CommandLine, q
             ("resume",),
         ):
             assert re.fullmatch(r"done at \d+\.\d+ s\n", cellwind("ctl", "mine", *words).stdout)
-        assert "allowed:" in cellwind("ctl", "set", "link.line.dely=1 s", code=1).stderr
+        assert "allowed:" in cellwind("ctl", "set", "link.line.dely=1 s", code=2).stderr
         assert cellwind("ctl", "enter", "ue", "--", "sh", "-c", "ping -c 1 server; exit 6", code=6).stdout
         status = json.loads(cellwind("ctl", "status", "--json").stdout)
         assert status["run"] == "mine"
         assert status["terminals"]["ue"]["access"] == "umts"
         assert "ue down" in cellwind("ctl", "status").stdout
+        assert "ue down: " in cellwind("ctl", "status", env={"COLUMNS": "40"}).stdout
+        assert "cannot run" in cellwind("ctl", "enter", "--", "/no/such", code=127).stderr
         cellwind("ctl", "stop")
         process.communicate(timeout=30)
     assert process.returncode == 0

@@ -20,6 +20,9 @@ class RunError(RuntimeError):
 class EmulationError(RuntimeError):
     """An emulation cannot be made or has ended. The text says what is missing and what to do."""
 
+class CommandError(EmulationError):
+    """A command cannot be started inside an end. The text says why."""
+
 class Cancelled(RuntimeError):
     """A run was stopped through its ``CancelFlag``."""
 

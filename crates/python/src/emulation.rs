@@ -12,7 +12,7 @@ use cellwind_emulator::driver::DriverSettings;
 use cellwind_emulator::emulation::{
     Emulation as CoreEmulation, EmulationError as CoreError, EmulationSettings, LiveRun as CoreRun,
 };
-use cellwind_emulator::ends::ProcessId;
+use cellwind_emulator::ends::{EndError, ProcessId};
 use cellwind_emulator::ip::Refusal;
 use cellwind_emulator::lateness::Summary;
 use cellwind_emulator::writer::FactFile;
@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::ends::end_program;
-use crate::error::{EmulationError, ScenarioError, scenario_error};
+use crate::error::{CommandError, EmulationError, ScenarioError, scenario_error};
 use crate::run::{bearer_rows, fact_columns, link_rows, traffic_row};
 use crate::scenario::Scenario;
 
@@ -35,6 +35,7 @@ fn emulation_error(error: CoreError) -> PyErr {
     match error {
         CoreError::Scenario(error) => scenario_error(*error),
         CoreError::Change(error) => ScenarioError::new_err(error.to_string()),
+        CoreError::End(EndError::Command { .. }) => CommandError::new_err(error.to_string()),
         other => EmulationError::new_err(other.to_string()),
     }
 }

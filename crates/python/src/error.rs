@@ -24,6 +24,12 @@ create_exception!(
     PyRuntimeError,
     "An emulation cannot be made or has ended. The text says what is missing and what to do."
 );
+create_exception!(
+    cellwind._core,
+    CommandError,
+    EmulationError,
+    "A command cannot be started inside an end. The text says why."
+);
 create_exception!(cellwind._core, Cancelled, PyRuntimeError, "A run was stopped through its ``CancelFlag``.");
 
 /// A wrong scenario.

@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use crate::ends::{clean_leftovers, run_end};
     #[pymodule_export]
-    use crate::error::{Cancelled, EmulationError, RunError, ScenarioError};
+    use crate::error::{Cancelled, CommandError, EmulationError, RunError, ScenarioError};
     #[pymodule_export]
     use crate::mismatch::timer_mismatch;
     #[pymodule_export]

@@ -297,7 +297,9 @@ def rtt(facts: FactTable, flow: str) -> RoundTrip:
 
     def seconds(kind: str) -> Points:
         rows = facts.select(kind, flow=flow)
-        return Points(rows.time_s, np.multiply(rows.a, 1e-9, dtype=np.float64))
+        # The packets of a live run show that a timer expired, and not how long it was: that is 0.
+        known = np.asarray(rows.a) > 0
+        return Points(rows.time_s[known], np.multiply(rows.a[known], 1e-9, dtype=np.float64))
 
     return RoundTrip(
         samples=seconds("rtt_sample"), srtt=seconds("srtt"), rto=seconds("rto"), timeouts=seconds("timeout")

@@ -27,7 +27,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         "analyze",
         "measure the connections of a packet capture",
         "cellwind analyze server.pcapng\n  cellwind analyze server.pcapng phone.pcapng --out results/capture",
-        "Reads pcapng and pcap. Two FILEs are the\ncaptures of both ends of a path: losses and delays are then exact.",
+        "Reads pcapng and pcap.\nTwo FILEs are the captures of both ends of a path: losses and delays are then\nexact.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="capture; two are those of both ends")
     parser.add_argument(

@@ -23,7 +23,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         "compare",
         "run a scenario simulated and live, and report where they differ",
         "cellwind compare umts-384 --set flow.download.bulk='200 kB' --replications 5",
-        "Live, the kernel's TCP\ncarries the flows. Takes as long as the transfers last.",
+        "Live,\nthe kernel's TCP carries the flows. Takes as long as the transfers last.",
     )
     parser.add_argument("file", metavar="SCENARIO", help="scenario file, or name of a ready-made scenario")
     parser.add_argument(

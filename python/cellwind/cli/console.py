@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
+import stat
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -27,6 +29,13 @@ class OutputError(RuntimeError):
 
 def prepare_streams() -> None:
     """Makes both streams safe to write any text to: present, and tolerant of characters they cannot show."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Closed by the caller: the next file opened would take its place, and a command inside an end would read
+            # and write that. The lowest free number is this one.
+            os.open(os.devnull, os.O_RDWR)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -36,12 +45,12 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def say(text: str) -> None:
-    """Prints a text and a line end to standard output at once. A reader that went away is no error.
+def say(text: str) -> bool:
+    """Prints a text and a line end to standard output at once. A reader that went away is no error: False says so.
 
     Raises OutputError when it cannot be written, such as on a full disk.
     """
-    _write(text + "\n")
+    return _write(text + "\n")
 
 
 def flush() -> None:
@@ -119,14 +128,19 @@ def progress_bar(what: str, unit: str) -> Iterator[Callable[[int, int], None] | 
         yield tell
 
 
-def _write(text: str) -> None:
+def _write(text: str) -> bool:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
+        return True
     except BrokenPipeError:
         _discard_stdout()
+        return False
     except OSError as error:
+        is_closed_terminal = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode)
         _discard_stdout()
+        if is_closed_terminal:
+            return False
         raise OutputError(f"cannot write to standard output: {error.strerror or error}") from error
 
 

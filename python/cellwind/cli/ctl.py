@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arguments import Subparsers, assignment, command
-from .console import DONE, FAILED, USAGE, complain, rendered, say
+from .console import DONE, FAILED, USAGE, complain, rendered, say, width
 
 if TYPE_CHECKING:
     from cellwind.live.control import Command, Control
+
+# Below that the table of `status` is lines instead.
+_TABLE_WIDTH = 78
 
 _VERBS = """\
 verbs, after the name of a run, which may be left out when only one is running:
   set PATH=VALUE …         put values over the scenario, all at one instant
   handover ACCESS          move a terminal: --terminal, --delay, --buffering
-  spike DURATION           let nothing begin to be transmitted for so long: --terminal
+  spike DURATION           let no transmission begin for so long: --terminal
   pause, resume            hold all packets, and let them go
   status                   counters and lateness: --json, --follow
   enter [END] [-- COMMAND] run a command, or a shell, inside an end: --as-root
@@ -62,34 +66,37 @@ def execute(args: argparse.Namespace) -> int:
             return code
     except ControlError as error:
         complain(f"cellwind: {error}")
-        return FAILED
+        return USAGE if error.is_bad_input else error.exit_code or FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cellwind ctl [RUN]")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
 
-    def verb(name: str, obey: Any, purpose: str) -> argparse.ArgumentParser:
-        added = verbs.add_parser(name, help=purpose, description=purpose)
+    def verb(name: str, obey: Any, purpose: str, usage: str | None = None) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", usage=usage)
         added.set_defaults(obey=obey)
         return added
 
     parser_of = verb("set", _set, "put values over the scenario, all at one instant")
-    parser_of.add_argument("values", nargs="+", type=assignment, metavar="PATH=VALUE")
+    parser_of.add_argument(
+        "values", nargs="+", type=assignment, metavar="PATH=VALUE", help="such as link.internet.delay=200ms"
+    )
     parser_of = verb("handover", _handover, "move a terminal to another access")
-    parser_of.add_argument("to", metavar="ACCESS")
-    parser_of.add_argument("--terminal", metavar="NAME")
+    parser_of.add_argument("to", metavar="ACCESS", help="one of the scenario's")
+    parser_of.add_argument("--terminal", metavar="NAME", help="which one; needed when there are several")
     parser_of.add_argument("--delay", metavar="T", help="for so long nothing leaves, such as 2s")
     parser_of.add_argument("--buffering", metavar="HOW", help="none, intermediate or full")
-    parser_of = verb("spike", _spike, "let nothing begin to be transmitted for so long")
-    parser_of.add_argument("duration", metavar="DURATION")
-    parser_of.add_argument("--terminal", metavar="NAME")
+    parser_of = verb("spike", _spike, "let no transmission begin for so long")
+    parser_of.add_argument("duration", metavar="DURATION", help="a time such as 5s")
+    parser_of.add_argument("--terminal", metavar="NAME", help="only on the way to this one (default: to all)")
     verb("pause", lambda control, _: _at(control.pause()), "hold all packets")
     verb("resume", lambda control, _: _at(control.resume()), "let the held packets go")
     parser_of = verb("status", _status, "counters and lateness")
     parser_of.add_argument("--json", action="store_true", help="as JSON")
     parser_of.add_argument("--follow", action="store_true", help="again ten times a second, as JSON lines")
-    parser_of = verb("enter", _enter, "run the command after --, or a shell, inside an end")
+    usage = "cellwind ctl [RUN] enter [-h] [--as-root] [END] [-- COMMAND ...]"
+    parser_of = verb("enter", _enter, "run COMMAND, or a shell, inside an end", usage)
     parser_of.add_argument("end", nargs="?", metavar="END", help="default: the first terminal")
     parser_of.add_argument("--as-root", action="store_true", help="do not drop privileges")
     verb("stop", _stop, "end the run")
@@ -121,7 +128,8 @@ def _stop(control: Control, _: argparse.Namespace) -> int:
 def _status(control: Control, args: argparse.Namespace) -> int:
     if args.follow:
         for status in control.follow():
-            say(json.dumps(status))
+            if not say(json.dumps(status)):
+                break
     elif args.json:
         say(json.dumps(control.status()))
     else:
@@ -133,6 +141,8 @@ def _as_table(status: Mapping[str, Any]) -> str:
     from rich import box
     from rich.table import Table
 
+    from cellwind.live.summary import drops_text, lateness_text, traffic_lines
+
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("", "access", "packets in", "out", "dropped", "held", "bytes in", "out"):
         table.add_column(heading, justify="left" if heading in ("", "access") else "right", no_wrap=True)
@@ -141,20 +151,18 @@ def _as_table(status: Mapping[str, Any]) -> str:
         for direction in ("down", "up"):
             counts = terminal[direction]
             table.add_row(f"{name} {direction}", terminal["access"] or "", *(str(counts[key]) for key in keys))
-    from cellwind.live.summary import drops_text, lateness_text
-
     lines = [f"{status['run']}: {status['time_s']:.1f} s{', paused' if status.get('paused') else ''}"]
-    lines += [rendered(table), drops_text(status["drops"]), lateness_text(status["lateness"])]
+    wide = width() >= _TABLE_WIDTH
+    lines += [rendered(table)] if wide else traffic_lines(status["terminals"])
+    lines += [drops_text(status["drops"]), lateness_text(status["lateness"])]
     return "\n".join(line for line in lines if line)
 
 
 def _enter(control: Control, args: argparse.Namespace) -> int:
-    import contextlib
-
     from cellwind.live import terminal
 
     words = args.command_words or terminal.shell()
-    where = args.end or "terminal"
+    where = args.end or next(iter(control.status()["terminals"]))
     with contextlib.ExitStack() as stack:
         pseudo = stack.enter_context(terminal.Terminal()) if terminal.is_ours() else None
         streams = (0, 1, 2) if pseudo is None else (pseudo.inner,) * 3
@@ -166,17 +174,19 @@ def _enter(control: Control, args: argparse.Namespace) -> int:
             directory=os.getcwd(),
             as_root=args.as_root,
         )
+        stack.enter_context(_handing_on(started))
         if pseudo is not None:
             pseudo.copy(started.has_ended, [started.fileno()])
-        return _wait(started)
+        return started.wait()
 
 
-def _wait(started: Command) -> int:
-    """Waits for a command; Ctrl-C and SIGTERM go to it."""
+@contextlib.contextmanager
+def _handing_on(started: Command) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP go to the command while the context lasts."""
     numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, lambda number, _: started.signal(number)) for number in numbers}
     try:
-        return started.wait()
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -33,8 +33,8 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         "cellwind emulate umts-384 -- ping -c 3 server\n"
         "  cellwind emulate umts-384 --outside -- curl https://example.org\n"
         "  cellwind emulate umts-384 --duration 60s --out results/live --pcap",
-        "COMMAND, or else a shell,\nruns in the network namespace of a terminal, whose only way out is the emulated "
-        "path; docs/live.md tells all.\nThe exit code is COMMAND's.",
+        "COMMAND,\nor else a shell, runs in the network namespace of a terminal, whose only way\nout is the emulated "
+        "path. The exit code is COMMAND's. docs/live.md tells all.",
         usage="cellwind emulate SCENARIO [options] [-- COMMAND ...]",
     )
     parser.add_argument("file", nargs="?", metavar="SCENARIO", help="scenario file, or name of a ready-made scenario")
@@ -60,6 +60,11 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         help="no namespaces: what comes in at interface A (servers' side) goes out at B (terminals' side), and back",
     )  # fmt: skip
     parser.add_argument("--realtime", action="store_true", help="real-time priority and locked memory, where allowed")
+    parser.add_argument(
+        "--spin", type=duration, metavar="T",
+        help="watch the clock for so long before a packet is due, such as 50us (default: as long as this machine "
+        "takes to wake up)",
+    )  # fmt: skip
     parser.add_argument("--clean", action="store_true", help="remove what a killed run with --outside may have left")
     return parser
 
@@ -96,6 +101,13 @@ def _what_is_wrong(args: argparse.Namespace, words: list[str]) -> str | None:
         return "with --bridge there are no namespaces: no COMMAND, --end or --outside"
     if args.no_command and words:
         return "--no-command and a COMMAND exclude each other"
+    if args.name is not None:
+        from cellwind.live.control import ControlError, check_name
+
+        try:
+            check_name(args.name)
+        except ControlError as error:
+            return str(error)
     return None
 
 
@@ -103,6 +115,8 @@ def _two_interfaces(text: str) -> tuple[str, str]:
     servers, comma, terminals = text.partition(",")
     if not (comma and servers.strip() and terminals.strip()):
         raise argparse.ArgumentTypeError(f"expected two interfaces as A,B, found {text!r}")
+    if servers.strip() == terminals.strip():
+        raise argparse.ArgumentTypeError(f"{servers.strip()} cannot be on both sides")
     return servers.strip(), terminals.strip()
 
 
@@ -151,6 +165,7 @@ def _emulate(
         outside=args.outside,
         bridge=args.bridge,
         realtime=args.realtime,
+        spin_us=None if args.spin is None else 1e6 * args.spin,
         spool=args.out,
         name=args.name,
     )
@@ -213,8 +228,14 @@ def _until_the_end(args: argparse.Namespace, emulation: Emulation, words: list[s
         if end is None or not words:
             signals.call(lambda _: emulation.ask_to_stop())
             emulation.wait()
+            if signals.interrupted and os.isatty(2):
+                # The terminal shows ^C, and what follows begins a line.
+                complain("")
             return DONE
         return _run_command(args, emulation, end, words, signals)
+    except _core.CommandError as error:
+        complain(f"cellwind: {error}")
+        return terminal.exit_code_of(error)
     except _core.EmulationError as error:
         complain(f"cellwind: {error}")
         return FAILED
@@ -265,6 +286,9 @@ def _run_command(args: argparse.Namespace, emulation: Emulation, end: str, words
             else:
                 pseudo.copy(lambda: process.code is not None or emulation.wait(0), wake)
         ended_by_itself = process.code is not None
+        if pseudo is not None and not ended_by_itself:
+            # Its terminal goes away, and a shell with a user before it hears of nothing else.
+            process.signal(signal.SIGHUP)
         killed = not ended_by_itself and not process.end_it()
     # Left open: an exit may be told at any moment.
     if not ended_by_itself:
@@ -281,6 +305,8 @@ class _Signals:
         self._answer: Callable[[int], None] | None = None
         self._early: list[int] = []
         self._before: dict[int, Any] = {}
+        self.interrupted = False
+        """Ctrl-C was among them."""
 
     def call(self, answer: Callable[[int], None]) -> None:
         """Calls ``answer`` with every signal from now on, and with those that came before."""
@@ -299,6 +325,7 @@ class _Signals:
             signal.signal(number, handler)
 
     def _handle(self, number: int, _: object) -> None:
+        self.interrupted |= number == signal.SIGINT
         if self._answer is None:
             self._early.append(number)
         else:

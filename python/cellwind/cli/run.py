@@ -156,11 +156,16 @@ def _run(
         for info in infos:
             say(json.dumps(as_json(results, info), allow_nan=False, ensure_ascii=False))
     else:
-        say(tables(results))
+        told = [_without_flows(scenario, results, directory) for scenario in scenarios if not scenario.flows]
+        say("\n".join(text for text in (tables(results), *told) if text))
         if path is not None:
             say(f"Report: {path}")
     for failure in failures:
         complain(_failure(failure))
+    if args.live:
+        for scenario, info in zip(scenarios, infos, strict=True):
+            for text in _failed_workloads(scenario, directory, info.replications):
+                complain(f"cellwind: {text}")
     return FAILED if failures or path is None else DONE
 
 
@@ -199,6 +204,29 @@ def tables(results: Results) -> str:
     from cellwind.analysis.statistics import summary
 
     return rendered(*(_table(flow) for flow in summary(results)))
+
+
+def _failed_workloads(scenario: Scenario, directory: RunDirectory, replications: int) -> list[str]:
+    """A sentence per failure of a live scenario's workloads."""
+    from collections import Counter
+
+    from cellwind.live.results import LIVE
+
+    failed: Counter[str] = Counter()
+    for replication in range(replications):
+        file = directory.place(scenario.name, replication) / LIVE
+        if file.exists():
+            ended = json.loads(file.read_text(encoding="utf-8")).get("workloads", ())
+            failed.update(workload["failure"] for workload in ended if workload["failure"] is not None)
+    return [f"{scenario.name}: {failure} ({count} of {replications} replications)" for failure, count in failed.items()]
+
+
+def _without_flows(scenario: Scenario, results: Results, directory: RunDirectory) -> str:
+    """One line in place of tables, which are about flows."""
+    done = sum(record.scenario == scenario.name for record in results.records)
+    place = directory.place(scenario.name, 0).parent
+    runs = f"{done} replication{'s' if done != 1 else ''}"
+    return f"{scenario.name}: {runs} without flows; what its workloads printed is in {place}"
 
 
 def _table(flow: FlowSummary) -> Table:

@@ -30,7 +30,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cellwind import _core
 from cellwind.scenario import Value, to_toml_value
+
+from .terminal import exit_code_of
 
 if TYPE_CHECKING:
     from .emulation import Emulation, Process
@@ -48,6 +51,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=,@-]{0,47}")
 
 class ControlError(RuntimeError):
     """A run cannot be reached, or refused what it was asked. The text says why."""
+
+    def __init__(self, text: str, *, is_bad_input: bool = False, exit_code: int | None = None) -> None:
+        super().__init__(text)
+        self.is_bad_input = is_bad_input
+        """What was asked makes no sense, whatever the state of the run."""
+        self.exit_code = exit_code
+        """What a shell would say of a command that could not be started: 126 or 127."""
 
 
 def directory() -> Path:
@@ -235,7 +245,12 @@ class Control:
         line, _, self._unread = self._unread.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         if answer.get("ok") is False:
-            raise ControlError(str(answer.get("error")))
+            code = answer.get("exit")
+            raise ControlError(
+                str(answer.get("error")),
+                is_bad_input=bool(answer.get("bad_input")),
+                exit_code=code if isinstance(code, int) else None,
+            )
         return answer
 
 
@@ -379,13 +394,21 @@ class Server:
         """What to say to one request; whatever it asks for, nothing but an answer comes of a mistake."""
         descriptors, client.descriptors = client.descriptors, []
         try:
-            request = json.loads(line)
+            try:
+                request = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise ControlError(f"not JSON: {error}") from error
             if not isinstance(request, dict):
-                raise ValueError("a request is a JSON object")
+                raise ControlError("a request is a JSON object")
             return self._obey(client, request, descriptors)
+        except _core.CommandError as error:
+            return {"ok": False, "error": str(error), "exit": exit_code_of(error)}
+        except (ControlError, ValueError) as error:
+            # The scenario's own words, or those of this file.
+            return {"ok": False, "error": str(error), "bad_input": True}
         except Exception as error:
-            # Any exception: the scenario's own words, a missing key, or a mistake here. The client is told.
-            known = isinstance(error, ControlError | ValueError | RuntimeError) and str(error)
+            # Any exception: the run has stopped, or a mistake here. The client is told.
+            known = isinstance(error, RuntimeError) and str(error)
             return {"ok": False, "error": str(error) if known else f"{type(error).__name__}: {error}"}
         finally:
             for descriptor in descriptors:
@@ -395,6 +418,8 @@ class Server:
         emulation = self._emulation
         match request:
             case {"verb": "set", "values": [_, *_] as values}:
+                if not all(isinstance(pair, list) and len(pair) == 2 for pair in values):
+                    raise ControlError("values is a list of pairs: a path and a value")
                 return {"ok": True, "at_s": emulation.set_texts([(str(path), str(text)) for path, text in values])}
             case {"verb": "handover", "to": str(to)}:
                 options = {key: _text(request, key) for key in ("terminal", "delay", "buffering")}
@@ -508,7 +533,7 @@ class _Client:
 
     def receive(self) -> list[bytes]:
         """The complete lines that have come. Raises _HangUp when the client has gone, or sends too much."""
-        data, descriptors, _, _ = socket.recv_fds(self.connection, 1 << 16, 3)
+        data, descriptors, _, _ = socket.recv_fds(self.connection, 1 << 16, 3, socket.MSG_CMSG_CLOEXEC)
         self.descriptors += descriptors
         if not data or len(self.descriptors) > 3:
             raise _HangUp
@@ -544,6 +569,16 @@ def _text(request: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
+def check_name(name: str) -> None:
+    """Raises ControlError when no run can have that name."""
+    if not _NAME.fullmatch(name) or name in VERBS:
+        raise ControlError(
+            f"{name!r} cannot name a run: a name has up to 48 letters, digits and . _ + = , @ - "
+            "and is no verb of `cellwind ctl`",
+            is_bad_input=True,
+        )
+
+
 def _private(place: Path) -> Path:
     with contextlib.suppress(FileExistsError):
         place.mkdir(mode=0o700)
@@ -557,11 +592,8 @@ def _private(place: Path) -> Path:
 
 def _bind(place: Path, name: str | None, fallback: str) -> tuple[str, socket.socket]:
     """The name of the run and its listening socket."""
-    if name is not None and (not _NAME.fullmatch(name) or name in VERBS):
-        raise ControlError(
-            f"{name!r} cannot name a run: a name has up to 48 letters, digits and . _ + = , @ - "
-            "and is no verb of `cellwind ctl`"
-        )
+    if name is not None:
+        check_name(name)
     stem = name or re.sub(r"[^A-Za-z0-9._+=,@-]", "_", fallback)[:40].lstrip("._+=,@-") or "run"
     stem = f"{stem}-1" if stem in VERBS else stem
     with _locked(place):

@@ -380,14 +380,13 @@ class Emulation:
         self.stop()
 
     def _end(self, end: str | None) -> str:
-        ends = self.core.ends
+        if self._options["bridge"]:
+            raise _core.EmulationError("a bridge between two interfaces has no end to run a command in")
         if end is None:
-            terminals = self.terminals
-            if not terminals:
-                raise _core.EmulationError("a bridge between two interfaces has no end to run a command in")
-            return terminals[0]
+            return self.terminals[0]
+        ends = self.core.ends
         if end not in ends:
-            raise _core.EmulationError(f"there is no end named {end}; there are {', '.join(ends) or 'none'}")
+            raise _core.EmulationError(f"there is no end named {end}; there are {', '.join(ends)}")
         return end
 
     def _watch(self) -> None:

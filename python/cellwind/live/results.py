@@ -59,6 +59,7 @@ def finished_of(
     more: Mapping[str, Any] | None = None,
 ) -> Finished:
     """Puts together what is kept of a live replication."""
+    workloads = list(workloads)
     record = RunRecord.of_rows(scenario, replication, flows, run.bearers, run.links)
     about = {
         "kernel_release": os.uname().release,
@@ -70,6 +71,7 @@ def finished_of(
         "terminals": run.terminals,
         "drops": run.drops,
         "notes": list(notes),
+        "workloads": [workload.outcome() for workload in workloads],
         **(more or {}),
     }
     texts = {LIVE: (json.dumps(about, indent=2) + "\n").encode()}

@@ -13,19 +13,26 @@ if TYPE_CHECKING:
 
 def summary(run: _core.LiveRun, workloads: Iterable[Workload] = ()) -> str:
     """Packets per terminal and direction, drops by reason, lateness, and whether the run counts."""
-    lines = [f"{run.ended_s:.1f} s"]
-    for terminal, directions in run.terminals.items():
-        for direction in ("down", "up"):
-            counts = directions[direction]
-            lines.append(
-                f"  {terminal} {direction}: {counts['packets_in']} packets in, {counts['packets_delivered']} out, "
-                f"{counts['packets_dropped']} dropped"
-            )
+    lines = [f"{run.ended_s:.1f} s", *traffic_lines(run.terminals)]
     lines += ["  " + text for text in (drops_text(run.drops), lateness_text(run.lateness)) if text]
     lines.append("  valid" if run.valid else "  not valid: the results do not count")
     lines += [f"  {complaint}" for complaint in run.complaints]
     lines += [f"  {text}" for workload in workloads if (text := workload.complaint())]
     return "\n".join(lines)
+
+
+def traffic_lines(terminals: Mapping[str, Any]) -> list[str]:
+    """Packets per terminal and direction, a line each; what is still inside is told when there is any."""
+    lines = []
+    for terminal, directions in terminals.items():
+        for direction in ("down", "up"):
+            counts = directions[direction]
+            held = f", {counts['packets_held']} held" if counts["packets_held"] else ""
+            lines.append(
+                f"  {terminal} {direction}: {counts['packets_in']} packets in, {counts['packets_delivered']} out, "
+                f"{counts['packets_dropped']} dropped{held}"
+            )
+    return lines
 
 
 def drops_text(drops: Mapping[str, int]) -> str:

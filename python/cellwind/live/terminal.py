@@ -7,6 +7,7 @@ would reach cellwind instead of it. So it gets a pseudo-terminal, and what passe
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import select
@@ -39,6 +40,7 @@ class Terminal:
         self._outer, self.inner = os.openpty()
         self._saved = termios.tcgetattr(0)
         self._handler: Any = None
+        self._at_line_start = True
 
     def __enter__(self) -> Terminal:
         termios.tcsetattr(self.inner, termios.TCSANOW, self._saved)
@@ -49,7 +51,11 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGWINCH, self._handler)
-        termios.tcsetattr(0, termios.TCSADRAIN, self._saved)
+        # A terminal that was closed has no settings any more.
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSADRAIN, self._saved)
+        if not self._at_line_start:
+            _print(b"\n")
         with contextlib.suppress(OSError):
             os.close(self.inner)
         os.close(self._outer)
@@ -61,16 +67,21 @@ class Terminal:
             with contextlib.suppress(InterruptedError):
                 ready, _, _ = select.select([*typed, self._outer, *wake], [], [])
                 if 0 in ready:
-                    data = os.read(0, _CHUNK)
+                    data = _read(0)
                     if data:
                         _write(self._outer, data)
                     else:
                         typed = []
                 if self._outer in ready:
-                    _write(1, os.read(self._outer, _CHUNK))
+                    self._show()
         # The last words of the command. Whoever it left behind may print on; nobody waits for that.
         while select.select([self._outer], [], [], 0)[0]:
-            _write(1, os.read(self._outer, _CHUNK))
+            self._show()
+
+    def _show(self) -> None:
+        data = _read(self._outer)
+        self._at_line_start = data.endswith(b"\n")
+        _print(data)
 
     def _resize(self, *_: object) -> None:
         with contextlib.suppress(OSError):
@@ -91,6 +102,25 @@ def shell_environment(run: str, end: str) -> dict[str, str]:
     environment["PROMPT_COMMAND"] = f"PS1='{mark}'\"$PS1\"; unset PROMPT_COMMAND"
     environment["PS1"] = mark + ("# " if os.geteuid() == 0 and "SUDO_UID" not in os.environ else "$ ")
     return environment
+
+
+def exit_code_of(error: Exception) -> int:
+    """What a shell says of a command that could not be started: 127 when there is none of that name, else 126."""
+    return 127 if os.strerror(errno.ENOENT) in str(error) else 126
+
+
+def _read(descriptor: int) -> bytes:
+    """What can be read; nothing at the end, and of a terminal that was closed."""
+    try:
+        return os.read(descriptor, _CHUNK)
+    except OSError:
+        return b""
+
+
+def _print(data: bytes) -> None:
+    """Writes to standard output; that it was closed is told by a signal."""
+    with contextlib.suppress(OSError):
+        _write(1, data)
 
 
 def _write(descriptor: int, data: bytes) -> None:

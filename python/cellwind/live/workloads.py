@@ -37,6 +37,17 @@ class Workload:
     was_ended: bool = False
     """It was running still when the emulation stopped."""
 
+    def outcome(self) -> dict[str, Any]:
+        """What is kept of it; an exit code of None says that it never ran, or was ended with the run."""
+        code = None if self.process is None or self.was_ended else self.process.code
+        return {
+            "name": self.name,
+            "end": self.end,
+            "command": self.command,
+            "exit_code": code,
+            "failure": self.complaint(),
+        }
+
     def complaint(self) -> str | None:
         """One sentence when it failed."""
         code = None if self.process is None else self.process.code

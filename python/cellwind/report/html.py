@@ -177,7 +177,7 @@ def _provenance(provenance: Mapping[str, Any]) -> str:
 
 def _flow_table(results: ResultsSource, summaries: Sequence[FlowSummary]) -> str:
     if not summaries:
-        return "<p>No replication is complete yet.</p>"
+        return "<p>There are no flows.</p>" if results.links().num_rows else "<p>No replication is complete yet.</p>"
     several = len(results.scenarios) > 1
     heads = [*_scenario_head(several), "Flow", "Transport"]
     numbers = ["Completed", *(metric.heading for metric in _SHOWN)]
