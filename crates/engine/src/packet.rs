@@ -14,7 +14,7 @@ impl FlowId {
 
 /// Control bits of a transport header (RFC 9293 §3.1) as far as the models use them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// Synchronize sequence numbers.
@@ -29,12 +29,25 @@ impl Flags {
     pub const D_SACK: Flags = Flags(16);
     /// The receiver supports SACK (RFC 2018 §2); only on SYN.
     pub const SACK_PERMITTED: Flags = Flags(32);
+    /// IP: the transport understands marks of congestion (ECT, RFC 3168 §5).
+    pub const ECT: Flags = Flags(64);
+    /// IP: a queue on the way marked congestion instead of dropping (CE, RFC 3168 §5).
+    pub const CE: Flags = Flags(128);
+    /// The receiver echoes a mark of congestion (RFC 3168 §6.1.3); on a SYN it asks for ECN.
+    pub const ECE: Flags = Flags(256);
+    /// The sender has reduced its congestion window (RFC 3168 §6.1.2); on a SYN it asks for ECN.
+    pub const CWR: Flags = Flags(512);
     /// No bit set.
     pub const NONE: Flags = Flags(0);
 
     /// These bits together with `other`'s.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+
+    /// These bits without `other`'s.
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
     }
 
     /// True when every bit of `other` is set.
@@ -76,6 +89,16 @@ impl SackBlocks {
         self.edges[..self.len()].iter().map(move |&both| (edge(both >> 32), edge(both)))
     }
 
+    /// The four words in the place of the blocks, which transports other than TCP fill with their own feedback.
+    pub const fn words(&self) -> [u64; SackBlocks::MOST] {
+        self.edges
+    }
+
+    /// What transports other than TCP put in the place of the blocks.
+    pub const fn of_words(words: [u64; SackBlocks::MOST]) -> SackBlocks {
+        SackBlocks { edges: words }
+    }
+
     /// How many blocks there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -98,6 +121,41 @@ pub struct Body(pub u32);
 impl Body {
     /// Stands for no payload, as in every packet that a machine makes.
     pub const NONE: Body = Body(u32::MAX);
+}
+
+/// Until when a packet is of use to its receiver; queues may drop it afterwards (Gurtov, P9).
+///
+/// In steps of 0.1 ms, which reach for 119 hours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline(u32);
+
+impl Deadline {
+    /// Of use for ever.
+    pub const NONE: Deadline = Deadline(0);
+    const STEP_NS: u64 = 100_000;
+
+    /// The deadline at `time`, rounded up to a whole step; the last step that there is stands for all later times.
+    pub const fn at(time: Time) -> Deadline {
+        let steps = time.as_nanos().div_ceil(Self::STEP_NS);
+        Deadline(if steps == 0 {
+            1
+        } else if steps > u32::MAX as u64 {
+            u32::MAX
+        } else {
+            steps as u32
+        })
+    }
+
+    /// When it is; none for a packet that is of use for ever.
+    pub const fn time(self) -> Option<Time> {
+        if self.0 == 0 { None } else { Some(Time::from_nanos(self.0 as u64 * Self::STEP_NS)) }
+    }
+
+    /// Whether it is over at `now`.
+    #[inline]
+    pub const fn is_over(self, now: Time) -> bool {
+        self.0 != 0 && now.as_nanos() > self.0 as u64 * Self::STEP_NS
+    }
 }
 
 /// A packet on its way.
@@ -124,12 +182,16 @@ pub struct Packet {
     pub sack: SackBlocks,
     /// Its payload, if somebody keeps one.
     pub body: Body,
+    /// Until when it is of use.
+    pub deadline: Deadline,
     /// The flow it belongs to.
     pub flow: FlowId,
     /// Header bytes of IP and transport with options.
     pub header: u16,
     /// Control bits.
     pub flags: Flags,
+    /// Which of the flow's connections it belongs to, from 0.
+    pub connection: u16,
 }
 
 impl Packet {
@@ -143,9 +205,11 @@ impl Packet {
         timestamps: (0, 0),
         sack: SackBlocks::NONE,
         body: Body::NONE,
+        deadline: Deadline::NONE,
         flow: FlowId(0),
         header: 40,
         flags: Flags::NONE,
+        connection: 0,
     };
 
     /// The size on the link: headers and payload.
@@ -168,6 +232,7 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
 
     #[test]
     fn sack_blocks_lie_on_both_sides_of_the_acknowledgement() {
@@ -180,7 +245,17 @@ mod tests {
     }
 
     #[test]
+    fn a_deadline_is_over_after_its_instant() {
+        let at = Time::from_millis(40);
+        let deadline = Deadline::at(at);
+        assert_eq!(deadline.time(), Some(at));
+        assert!(!deadline.is_over(at) && deadline.is_over(at + Span::from_nanos(1)));
+        assert!(Deadline::at(Time::ZERO).is_over(Time::from_millis(1)));
+        assert!(!Deadline::NONE.is_over(Time::MAX) && Deadline::NONE.time().is_none());
+    }
+
+    #[test]
     fn a_packet_stays_within_two_cache_lines() {
-        assert!(size_of::<Packet>() <= 96, "{}", size_of::<Packet>());
+        assert!(size_of::<Packet>() <= 88, "{}", size_of::<Packet>());
     }
 }

@@ -1,26 +1,14 @@
 //! Captures are read back by the parser of the crate that wrote them and, for options and checksums, by
 //! hand. Wireshark and tcptrace read whole runs in `tests/test_capture.py`.
 
-use cellwind_engine::packet::{Body, FlowId, SackBlocks};
+use cellwind_engine::packet::FlowId;
 use etherparse::checksum::Sum16BitWords;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::*;
 
 fn packet() -> Packet {
-    Packet {
-        seq: 0,
-        ack: 0,
-        stamp: Time::ZERO,
-        window: 65_535,
-        payload: 0,
-        timestamps: (0, 0),
-        sack: SackBlocks::NONE,
-        body: Body::NONE,
-        flow: FlowId(0),
-        header: 40,
-        flags: Flags::ACK,
-    }
+    Packet { window: 65_535, flags: Flags::ACK, ..Packet::EMPTY }
 }
 
 fn seen(from: End, packet: Packet) -> Captured {

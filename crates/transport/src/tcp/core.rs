@@ -5,7 +5,7 @@
 
 use cellwind_engine::fact::{Fact, FactKind};
 use cellwind_engine::machine::{Outbox, Port};
-use cellwind_engine::packet::{Body, Flags, FlowId, Packet, SackBlocks};
+use cellwind_engine::packet::{Body, Deadline, Flags, FlowId, Packet, SackBlocks};
 use cellwind_engine::time::{Span, Time};
 
 use super::board::Board;
@@ -363,9 +363,11 @@ impl Core {
             timestamps: self.timestamps.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),
             sack: SackBlocks::NONE,
             body: Body::NONE,
+            deadline: Deadline::NONE,
             flow: self.flow,
             header: self.header,
             flags: if self.timestamps.is_some() { flags.with(Flags::TIMESTAMPS) } else { flags },
+            connection: 0,
         }
     }
 

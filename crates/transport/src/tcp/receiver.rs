@@ -6,7 +6,7 @@
 
 use cellwind_engine::fact::{Fact, FactKind};
 use cellwind_engine::machine::{Outbox, Port};
-use cellwind_engine::packet::{Body, Flags, FlowId, Packet, SackBlocks};
+use cellwind_engine::packet::{Body, Deadline, Flags, FlowId, Packet, SackBlocks};
 use cellwind_engine::time::{Span, Time};
 
 use super::core::ticks;
@@ -268,9 +268,11 @@ impl Receiver {
             timestamps: self.timestamp_clock.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),
             sack: SackBlocks::NONE,
             body: Body::NONE,
+            deadline: Deadline::NONE,
             flow: self.flow,
             header: header as u16,
             flags: if stamped { flags.with(Flags::TIMESTAMPS) } else { flags },
+            connection: 0,
         }
     }
 }

@@ -1,0 +1,85 @@
+//! Settings of loss recovery.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How losses found by duplicate ACKs are repaired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum RecoverySettings {
+    /// Fast retransmit, then slow start from one segment (4.3BSD-Tahoe).
+    Tahoe(ClassicSettings),
+    /// Fast retransmit and fast recovery that ends with the first new ACK (RFC 5681 §3.2).
+    Reno(ClassicSettings),
+    /// Fast recovery that stays until all data outstanding at its start is acknowledged (RFC 6582).
+    Newreno(NewRenoSettings),
+    /// Recovery by selective acknowledgements (RFC 6675).
+    Sack(SackSettings),
+}
+
+/// Settings of Tahoe and Reno.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClassicSettings {
+    /// Whether duplicate ACKs of data sent before the last loss was found may start a fast retransmit.
+    pub bug_fix: BugFix,
+}
+
+/// Settings of NewReno (RFC 6582).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewRenoSettings {
+    /// Whether duplicate ACKs of data sent before the last loss was found may start a fast retransmit.
+    pub bug_fix: BugFix,
+    /// When a partial ACK restarts the retransmission timer.
+    pub partial_ack: PartialAck,
+}
+
+impl Default for NewRenoSettings {
+    fn default() -> Self {
+        NewRenoSettings { bug_fix: BugFix::Careful, partial_ack: PartialAck::Impatient } // RFC 6582 §3.2, §4
+    }
+}
+
+/// Settings of SACK recovery (RFC 6675).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SackSettings {
+    /// Whether a partial ACK in recovery may send the "rescue" retransmission (RFC 6675 §4, rule 4 of NextSeg).
+    pub rescue: Rescue,
+}
+
+/// Whether the rescue retransmission of RFC 6675 is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rescue {
+    /// Once per recovery, when nothing else may be sent.
+    #[default]
+    On,
+    /// Never, as RFC 3517 had it.
+    Off,
+}
+
+/// Guards against a false fast retransmit after a loss ("bug fix" of RFC 2582 §5, RFC 6582 §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BugFix {
+    /// Every third duplicate ACK starts a fast retransmit.
+    Off,
+    /// Only when the ACK covers at least all data sent before the loss was found.
+    LessCareful,
+    /// Only when the ACK covers more than all data sent before the loss was found.
+    #[default]
+    Careful,
+}
+
+/// When a partial ACK restarts the retransmission timer (RFC 6582 §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialAck {
+    /// Only for the first partial ACK, so that many losses end in a timeout and slow start.
+    #[default]
+    Impatient,
+    /// For every partial ACK, repairing one loss per round trip.
+    SlowButSteady,
+}

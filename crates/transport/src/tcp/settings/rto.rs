@@ -1,0 +1,57 @@
+//! Settings of the retransmission timer.
+
+use cellwind_engine::time::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The retransmission timer (RFC 6298).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RtoSettings {
+    /// RTO before the first RTT sample (RFC 6298 §2.1: 1 s; RFC 2988: 3 s).
+    pub initial: Span,
+    /// Lower bound (RFC 6298 §2.4: 1 s).
+    pub minimum: Span,
+    /// Upper bound, also of the back-off (RFC 6298 §2.5: at least 60 s).
+    pub maximum: Span,
+    /// Clock granularity G: samples are whole ticks, at least one, and the variance term is at least G (RFC 6298 §2.3).
+    pub granularity: Span,
+    /// Lower bound of the variance term, 4 RTTVAR, beside the granularity (Linux: 200 ms, in place of `minimum`).
+    pub variance_minimum: Span,
+    /// Which segments give an RTT sample.
+    pub timing: RttTiming,
+    /// Restart on a fast retransmit; RFC 6298 restarts on new ACKs only.
+    pub restart_on_fast_retransmit: bool,
+    /// Restart on every duplicate ACK.
+    pub restart_on_duplicate_ack: bool,
+    /// How often the same segment may time out before the connection gives up (RFC 9293 §3.8.3, R2).
+    #[schemars(range(min = 1))]
+    pub attempts: u32,
+}
+
+impl Default for RtoSettings {
+    fn default() -> Self {
+        RtoSettings {
+            initial: Span::from_secs(1),
+            minimum: Span::from_secs(1),
+            maximum: Span::from_secs(60),
+            granularity: Span::from_millis(1), // RFC 6298 §4: 100 ms or finer does better
+            variance_minimum: Span::ZERO,
+            timing: RttTiming::PerSegment,
+            restart_on_fast_retransmit: false,
+            restart_on_duplicate_ack: false,
+            attempts: 15, // as Linux tcp_retries2; above R2's 100 s (RFC 9293 §3.8.3)
+        }
+    }
+}
+
+/// Which segments give an RTT sample; retransmitted ones never do (Karn, RFC 6298 §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttTiming {
+    /// One segment at a time, about one sample per window (RFC 6298 §3).
+    PerWindow,
+    /// Every segment.
+    #[default]
+    PerSegment,
+}
