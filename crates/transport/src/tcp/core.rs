@@ -9,7 +9,7 @@ use cellwind_engine::packet::{Body, Deadline, Flags, FlowId, Packet, SackBlocks}
 use cellwind_engine::time::{Span, Time};
 
 use super::board::Board;
-use super::congestion::{Congestion, NewAck, Windows};
+use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
 use super::options;
 use super::rto::Rto;
 use super::settings::{InitialWindow, RttTiming, TcpSettings};
@@ -61,6 +61,8 @@ pub(crate) struct Core {
 
     pub board: Board,
     pub windows: Windows,
+    /// The window that the present fast recovery leads to.
+    pub reduced: u64,
     congestion: Congestion,
     arrived: Arrived,
     pub duplicate_acks: u32,
@@ -111,6 +113,7 @@ impl Core {
             closed: false,
             board: Board::default(),
             windows: Windows { cwnd: mss, ssthresh },
+            reduced: mss,
             congestion: Congestion::new(settings),
             arrived: Arrived::default(),
             duplicate_acks: 0,
@@ -154,12 +157,27 @@ impl Core {
         self.congestion.on_ack(&mut self.windows, ack);
     }
 
-    /// Lowers the threshold for a loss found now.
-    pub fn lower_ssthresh(&mut self) {
+    /// Tells the congestion control of an acceptable ACK of `acked` bytes, none for a duplicate, before recovery acts.
+    #[inline]
+    pub fn notice(&mut self, acked: u64, now: Time) {
+        let rtt = if acked > 0 { self.arrived.rtt } else { None };
+        self.congestion.on_arrival(&mut self.windows, &Arrival { now, acked, mss: self.mss, rtt });
+    }
+
+    /// Lowers the threshold for congestion found now.
+    pub fn lower_ssthresh(&mut self, cause: Cause) {
         // RFC 5681 §3.2 (2): data sent by Limited Transmit does not count. What lies above SND.NXT after a
         // timeout is no longer in the network and does not count either.
         let flight = self.flight().saturating_sub(self.limited_bytes);
-        self.windows.ssthresh = self.congestion.ssthresh_after_loss(&self.windows, flight, self.mss);
+        let before = self.windows.cwnd;
+        self.windows.ssthresh = self.congestion.ssthresh_after(cause, &self.windows, flight, self.mss);
+        self.reduced = self.congestion.window_after(before, self.windows.ssthresh);
+    }
+
+    /// Tells the congestion control that the last reduction was wrong, when the windows of before are back.
+    #[allow(dead_code)] // for the responses to spurious losses
+    pub fn undo_reduction(&mut self) {
+        self.congestion.undo();
     }
 
     /// Goes back to SND.UNA with a window of one segment (RFC 5681 §3.1: LW).
@@ -168,7 +186,7 @@ impl Core {
         self.snd_nxt = self.snd_una;
         self.duplicate_acks = 0;
         self.board.forget_sacked(); // RFC 2018 §8: the receiver may have reneged
-        self.congestion.on_timeout(now, self.snd_nxt);
+        self.congestion.on_timeout(&mut self.windows, self.mss, now, self.snd_nxt);
     }
 
     /// Counts a fast retransmit at SND.UNA and lowers the threshold (RFC 5681 §3.2 (2)).
@@ -176,16 +194,16 @@ impl Core {
         self.counters.fast_retransmits += 1;
         let fact = self.fact(FactKind::FastRetransmit);
         out.fact(fact.values(self.snd_max - self.snd_una, u64::from(self.duplicate_acks)));
-        self.lower_ssthresh();
+        self.lower_ssthresh(Cause::DuplicateAcks);
         if self.restart_on_fast_retransmit {
             self.restart_timer(now);
         }
     }
 
-    /// The window of fast recovery: the threshold and the segments that duplicate ACKs say have left the
+    /// The window of fast recovery: the reduced one and the segments that duplicate ACKs say have left the
     /// network (RFC 5681 §3.2 (3)).
     pub fn inflate(&mut self) {
-        self.windows.cwnd = self.windows.ssthresh + u64::from(self.dup_thresh) * self.mss;
+        self.windows.cwnd = self.reduced + u64::from(self.dup_thresh) * self.mss;
     }
 
     /// Sends one new segment beyond the window on an early duplicate ACK (RFC 3042 §2).

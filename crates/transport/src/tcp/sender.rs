@@ -8,6 +8,7 @@ use cellwind_engine::machine::{Outbox, Port};
 use cellwind_engine::packet::{Flags, FlowId, Packet};
 use cellwind_engine::time::{Span, Time};
 
+use super::congestion::Cause;
 use super::core::{Core, Counters};
 use super::options;
 use super::recovery::{Ack, LossRecovery, Recovery, Timer};
@@ -258,6 +259,7 @@ impl Sender {
                 self.core.timer = None;
                 return;
             }
+            self.core.notice(ack.acked, now);
             if self.recovery.on_new_ack(&mut self.core, ack, now, out) == Timer::Restart
                 || self.core.snd_una == self.core.snd_max
             {
@@ -270,6 +272,7 @@ impl Sender {
         {
             // RFC 5681 §2, definition of a duplicate acknowledgement: no data, no SYN, no FIN
             let ack = Ack { acked: 0, newly_sacked };
+            self.core.notice(0, now);
             self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
             if self.restart_on_duplicate_ack {
                 self.core.restart_timer(now);
@@ -300,10 +303,10 @@ impl Sender {
         out.fact(core.fact(FactKind::Timeout).values(core.rto.current().as_nanos(), flight));
         self.spurious.on_timeout(core.windows);
         if self.recovery.is_recovering() {
-            core.windows.cwnd = core.windows.cwnd.min(core.windows.ssthresh); // not as duplicate ACKs inflated it
+            core.windows.cwnd = core.windows.cwnd.min(core.reduced); // not as duplicate ACKs inflated it
         }
         if self.expiries == 1 {
-            core.lower_ssthresh(); // RFC 5681 §3.1: held when the same segment times out again
+            core.lower_ssthresh(Cause::Timeout); // RFC 5681 §3.1: held when the same segment times out again
         }
         core.start_over(now);
         self.expired_at = Some(now);

@@ -1,6 +1,6 @@
 //! Additive increase by one segment a round trip, multiplicative decrease by half (RFC 5681 §3.1).
 
-use super::{CongestionControl, NewAck, Windows, reduced};
+use super::{Cause, CongestionControl, NewAck, Windows, reduced};
 use crate::tcp::settings::{AimdSettings, Decrease, Increase};
 
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +34,12 @@ impl CongestionControl for Aimd {
 
     fn on_ack_while_not_limiting(&mut self) {}
 
-    fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64 {
+    fn ssthresh_after(&mut self, _: Cause, windows: &Windows, flight: u64, mss: u64) -> u64 {
         self.counted = 0;
         reduced(self.decrease, windows, flight, mss, |bytes| bytes / 2)
     }
 
-    fn on_timeout(&mut self) {}
+    fn on_timeout(&mut self, _: &mut Windows, _: u64) {}
 }
 
 #[cfg(test)]
@@ -84,9 +84,9 @@ mod tests {
     fn the_threshold_is_half_the_flight_or_window_but_two_segments_at_least() {
         let windows = Windows { cwnd: 51_000, ssthresh: u64::MAX };
         let mut aimd = Aimd::new(&AimdSettings::default());
-        assert_eq!(aimd.ssthresh_after_loss(&windows, 20_000, 1000), 10_000);
-        assert_eq!(aimd.ssthresh_after_loss(&windows, 1000, 1000), 2000);
+        assert_eq!(aimd.ssthresh_after(Cause::DuplicateAcks, &windows, 20_000, 1000), 10_000);
+        assert_eq!(aimd.ssthresh_after(Cause::DuplicateAcks, &windows, 1000, 1000), 2000);
         let mut aimd = Aimd::new(&AimdSettings { decrease: Decrease::Window, ..AimdSettings::default() });
-        assert_eq!(aimd.ssthresh_after_loss(&windows, 20_000, 1000), 25_000); // 51 / 2, whole segments
+        assert_eq!(aimd.ssthresh_after(Cause::DuplicateAcks, &windows, 20_000, 1000), 25_000); // 51 / 2, whole segments
     }
 }

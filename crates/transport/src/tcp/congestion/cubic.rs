@@ -5,7 +5,7 @@
 
 use cellwind_engine::time::{Span, Time};
 
-use super::{CongestionControl, NewAck, Windows, reduced};
+use super::{Cause, CongestionControl, NewAck, Windows, reduced};
 use crate::tcp::settings::{CubicSettings, Lookahead, RenoFriendly};
 
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,17 @@ pub struct Cubic {
     /// The current stage of congestion avoidance.
     stage: Option<Stage>,
     /// Bytes of growth, less than one, that the window does not show yet.
+    fraction: f64,
+    /// What the last reduction replaced (§4.9).
+    before: Before,
+}
+
+/// What a reduction replaces, to be restored where the reduction proves wrong (§4.9.1, §4.9.2).
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    w_max: Option<f64>,
+    cwnd_prior: Option<f64>,
+    stage: Option<Stage>,
     fraction: f64,
 }
 
@@ -40,7 +51,14 @@ struct Stage {
 
 impl Cubic {
     pub fn new(settings: &CubicSettings) -> Self {
-        Cubic { settings: *settings, w_max: None, cwnd_prior: None, stage: None, fraction: 0.0 }
+        Cubic {
+            settings: *settings,
+            w_max: None,
+            cwnd_prior: None,
+            stage: None,
+            fraction: 0.0,
+            before: Before::default(),
+        }
     }
 
     /// The stage that the first ACK of congestion avoidance begins.
@@ -106,8 +124,10 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64 {
+    fn ssthresh_after(&mut self, _: Cause, windows: &Windows, flight: u64, mss: u64) -> u64 {
         let CubicSettings { beta, fast_convergence, decrease, .. } = self.settings;
+        self.before =
+            Before { w_max: self.w_max, cwnd_prior: self.cwnd_prior, stage: self.stage, fraction: self.fraction };
         let cwnd = windows.cwnd as f64 / mss as f64;
         let gave_up_some = fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max);
         self.w_max = Some(if gave_up_some { cwnd * (1.0 + beta) / 2.0 } else { cwnd }); // §4.7
@@ -117,9 +137,14 @@ impl CongestionControl for Cubic {
         reduced(decrease, windows, flight, mss, |bytes| (bytes as f64 * beta) as u64) // §4.6
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _: &mut Windows, _: u64) {
         self.w_max = None; // §4.8
         self.stage = None;
+    }
+
+    fn undo(&mut self) {
+        let Before { w_max, cwnd_prior, stage, fraction } = self.before; // §4.9.1, §4.9.2
+        (self.w_max, self.cwnd_prior, self.stage, self.fraction) = (w_max, cwnd_prior, stage, fraction);
     }
 }
 

@@ -60,19 +60,60 @@ impl NewAck {
     }
 }
 
-/// What an algorithm of congestion avoidance must answer.
+/// What every acceptable acknowledgement tells, before loss recovery acts on it.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code)] // for the algorithms that estimate
+pub(crate) struct Arrival {
+    pub now: Time,
+    /// Bytes newly acknowledged in sequence; zero for a duplicate ACK.
+    pub acked: u64,
+    /// Payload of a full segment.
+    pub mss: u64,
+    /// Time since the newest segment it acknowledges was sent; none if any was sent twice (Karn), and for a duplicate.
+    pub rtt: Option<Span>,
+}
+
+/// Why the window is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Duplicate ACKs, or SACK, tell of a loss.
+    DuplicateAcks,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// What an algorithm of congestion avoidance must answer, and what it may look at.
 pub(crate) trait CongestionControl {
+    /// An acceptable acknowledgement, also a duplicate, also in recovery; the window is not to grow here.
+    #[inline(always)]
+    fn on_arrival(&mut self, _windows: &mut Windows, _arrival: &Arrival) {}
+
+    /// New data was acknowledged below the threshold; true when the algorithm has a slow start of its own.
+    #[inline(always)]
+    fn slow_start(&mut self, _windows: &mut Windows, _ack: &NewAck) -> bool {
+        false
+    }
+
     /// New data was acknowledged outside of loss recovery and of slow start: the window may grow.
     fn on_ack(&mut self, windows: &mut Windows, ack: &NewAck);
 
     /// The same, but the window must not grow, because something else limits what is in flight.
     fn on_ack_while_not_limiting(&mut self);
 
-    /// A loss was found with `flight` bytes outstanding: the new slow start threshold.
-    fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64;
+    /// Congestion was found with `flight` bytes outstanding: the new slow start threshold.
+    fn ssthresh_after(&mut self, cause: Cause, windows: &Windows, flight: u64, mss: u64) -> u64;
 
-    /// The retransmission timer expired, after the threshold was lowered.
-    fn on_timeout(&mut self);
+    /// The window at the end of fast recovery, where `before` was the window and `ssthresh` is the new threshold.
+    #[inline(always)]
+    fn window_after(&self, _before: u64, ssthresh: u64) -> u64 {
+        ssthresh // RFC 5681 §3.2 (6)
+    }
+
+    /// The retransmission timer expired: the threshold was lowered and the window is one segment.
+    fn on_timeout(&mut self, windows: &mut Windows, mss: u64);
+
+    /// The last reduction proved wrong; the windows are those of before again.
+    fn undo(&mut self) {}
 }
 
 /// The congestion control of a connection.
@@ -123,6 +164,9 @@ impl Congestion {
             return;
         }
         if windows.in_slow_start() {
+            if each!(&mut self.avoidance, algorithm => algorithm.slow_start(windows, &ack)) {
+                return;
+            }
             ack.acked = self.slow_start.grow(windows, &ack);
             if ack.acked == 0 {
                 return;
@@ -131,16 +175,32 @@ impl Congestion {
         each!(&mut self.avoidance, algorithm => algorithm.on_ack(windows, &ack));
     }
 
-    /// A loss was found with `flight` bytes outstanding: the new slow start threshold.
-    pub fn ssthresh_after_loss(&mut self, windows: &Windows, flight: u64, mss: u64) -> u64 {
-        each!(&mut self.avoidance, algorithm => algorithm.ssthresh_after_loss(windows, flight, mss))
+    /// An acceptable acknowledgement, before loss recovery acts on it.
+    #[inline]
+    pub fn on_arrival(&mut self, windows: &mut Windows, arrival: &Arrival) {
+        each!(&mut self.avoidance, algorithm => algorithm.on_arrival(windows, arrival));
     }
 
-    /// The retransmission timer expired, after the threshold was lowered.
-    pub fn on_timeout(&mut self, now: Time, snd_nxt: u64) {
+    /// Congestion was found with `flight` bytes outstanding: the new slow start threshold.
+    pub fn ssthresh_after(&mut self, cause: Cause, windows: &Windows, flight: u64, mss: u64) -> u64 {
+        each!(&mut self.avoidance, algorithm => algorithm.ssthresh_after(cause, windows, flight, mss))
+    }
+
+    /// The window at the end of fast recovery, where `before` was the window and `ssthresh` is the new threshold.
+    pub fn window_after(&self, before: u64, ssthresh: u64) -> u64 {
+        each!(&self.avoidance, algorithm => algorithm.window_after(before, ssthresh))
+    }
+
+    /// The retransmission timer expired: the threshold was lowered and the window is one segment.
+    pub fn on_timeout(&mut self, windows: &mut Windows, mss: u64, now: Time, snd_nxt: u64) {
         self.min_rtt = None;
         self.slow_start.on_timeout(now, snd_nxt);
-        each!(&mut self.avoidance, algorithm => algorithm.on_timeout());
+        each!(&mut self.avoidance, algorithm => algorithm.on_timeout(windows, mss));
+    }
+
+    /// The last reduction proved wrong; the windows are those of before again.
+    pub fn undo(&mut self) {
+        each!(&mut self.avoidance, algorithm => algorithm.undo());
     }
 }
 

@@ -27,7 +27,7 @@ impl NewReno {
 
     fn on_full_ack(&mut self, core: &mut Core) {
         // RFC 6582 §3.2 step 3, full acknowledgements, option 1: no burst when little is in flight.
-        core.windows.cwnd = core.windows.ssthresh.min(core.flight().max(core.mss) + core.mss);
+        core.windows.cwnd = core.reduced.min(core.flight().max(core.mss) + core.mss);
         self.phase = Phase::Open;
     }
 

@@ -50,7 +50,7 @@ impl LossRecovery for Reno {
         match self.phase {
             Phase::Open => core.grow(ack.acked, now),
             Phase::FastRecovery => {
-                core.windows.cwnd = core.windows.ssthresh; // (6)
+                core.windows.cwnd = core.reduced; // (6)
                 self.phase = Phase::Open;
             }
         }

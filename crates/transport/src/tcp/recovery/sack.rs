@@ -100,7 +100,7 @@ impl Sack {
         self.recovery_point = core.snd_max; // (4.1)
         self.phase = Phase::Recovery { rescue_rxt: None };
         core.begin_fast_retransmit(now, out);
-        core.windows.cwnd = core.windows.ssthresh; // (4.2)
+        core.windows.cwnd = core.reduced; // (4.2)
         core.resend(core.snd_una, now, out); // (4.3)
         self.high_rxt = core.board.at(core.snd_una).map_or(core.snd_una, |segment| segment.end);
     }

@@ -38,7 +38,7 @@ impl Flow {
     }
 
     fn lose(&mut self) {
-        self.windows.ssthresh = self.cubic.ssthresh_after_loss(&self.windows, self.windows.cwnd, 1000);
+        self.windows.ssthresh = self.cubic.ssthresh_after(Cause::DuplicateAcks, &self.windows, self.windows.cwnd, 1000);
         self.windows.cwnd = self.windows.ssthresh;
     }
 
@@ -81,11 +81,11 @@ fn the_cube_root_is_that_of_the_standard_library() {
 #[test]
 fn a_loss_leaves_seven_tenths_and_two_segments_at_least() {
     let mut flow = Flow::new(CubicSettings::default(), 100, 100);
-    assert_eq!(flow.cubic.ssthresh_after_loss(&flow.windows, 50_000, 1000), 35_000);
-    assert_eq!(flow.cubic.ssthresh_after_loss(&flow.windows, 2000, 1000), 2000);
+    assert_eq!(flow.cubic.ssthresh_after(Cause::DuplicateAcks, &flow.windows, 50_000, 1000), 35_000);
+    assert_eq!(flow.cubic.ssthresh_after(Cause::DuplicateAcks, &flow.windows, 2000, 1000), 2000);
     let window = CubicSettings { decrease: crate::tcp::settings::Decrease::Window, ..CubicSettings::default() };
     flow.windows.cwnd = 99_000;
-    assert_eq!(Cubic::new(&window).ssthresh_after_loss(&flow.windows, 50_000, 1000), 69_000); // 69.3, whole segments
+    assert_eq!(Cubic::new(&window).ssthresh_after(Cause::DuplicateAcks, &flow.windows, 50_000, 1000), 69_000); // 69.3, whole segments
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn after_a_timeout_the_window_starts_at_the_point_of_inflection() {
     flow.lose();
     flow.step();
     flow.lose();
-    flow.cubic.on_timeout();
+    flow.cubic.on_timeout(&mut flow.windows, 1000);
     flow.windows.cwnd = 49_000;
     flow.step();
     let stage = flow.stage();
@@ -220,4 +220,18 @@ fn growth_is_half_a_window_per_round_trip_at_most() {
     flow.windows.cwnd = 100_000;
     flow.until(1000);
     assert!(flow.segments() < 100.0 * 1.7, "{}", flow.segments()); // e^0.5 when spread over the round trip
+}
+
+#[test]
+fn a_reduction_undone_leaves_the_curve_of_before() {
+    let mut flow = Flow::new(CubicSettings::default(), 100, 100);
+    flow.lose();
+    flow.until(300);
+    let before = flow.cubic;
+    flow.cubic.ssthresh_after(Cause::Timeout, &flow.windows, flow.windows.cwnd, 1000);
+    flow.cubic.on_timeout(&mut flow.windows, 1000);
+    assert!(flow.cubic.stage.is_none());
+    flow.cubic.undo(); // §4.9.1
+    assert_eq!((flow.cubic.w_max, flow.cubic.cwnd_prior), (before.w_max, before.cwnd_prior));
+    assert_eq!(flow.cubic.stage.map(|stage| (stage.epoch, stage.k)), before.stage.map(|stage| (stage.epoch, stage.k)));
 }
