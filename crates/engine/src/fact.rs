@@ -151,7 +151,7 @@ fact_kinds! {
     FlowCompleted = "flow_completed",
     /// Link, bearer: a packet of `length` bytes joined the queue; `a` = packets waiting with it, `b` = bytes waiting.
     QueueLength = "queue_length",
-    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover.
+    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover, 6 expired.
     Drop = "drop",
     /// Bearer: first transmission of block `seq` with `length` payload bytes ended; `a` = 1, `b` = 1 if in error.
     BlockSent = "block_sent",
@@ -187,16 +187,19 @@ pub enum DropReason {
     AttemptsExhausted = 4,
     /// It was in flight, or arrived, while its terminal moved from one access to another.
     Handover = 5,
+    /// Its deadline was over, or too near, when its transmission was to begin.
+    Expired = 6,
 }
 
 impl DropReason {
     /// All reasons, in the order of their codes, which begin at 1.
-    pub const ALL: [DropReason; 5] = [
+    pub const ALL: [DropReason; 6] = [
         DropReason::QueueFull,
         DropReason::RandomLoss,
         DropReason::Scripted,
         DropReason::AttemptsExhausted,
         DropReason::Handover,
+        DropReason::Expired,
     ];
 
     /// The name in results.
@@ -207,6 +210,7 @@ impl DropReason {
             DropReason::Scripted => "scripted",
             DropReason::AttemptsExhausted => "attempts_exhausted",
             DropReason::Handover => "handover",
+            DropReason::Expired => "expired",
         }
     }
 }

@@ -37,6 +37,9 @@ impl Flags {
     pub const ECE: Flags = Flags(256);
     /// The sender has reduced its congestion window (RFC 3168 §6.1.2); on a SYN it asks for ECN.
     pub const CWR: Flags = Flags(512);
+    /// A queue on the way dropped packets of this connection just before this one because their deadline was over (EXP;
+    /// Gurtov, P9 III.B). Feedback that echoes it says so of the gap below.
+    pub const EXP: Flags = Flags(1024);
     /// No bit set.
     pub const NONE: Flags = Flags(0);
 

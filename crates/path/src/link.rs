@@ -2,19 +2,20 @@
 //!
 //! With a constant rate the fate of a packet is known when it arrives, so that a packet costs one event:
 //! its arrival at the far end. When the settings change, or the transmitter is held, the packet in transmission
-//! and those on the line go on as they were, and those that wait are planned anew.
+//! and those on the line go on as they were, and those that wait are planned anew. A queue that looks at deadlines has
+//! one event more per packet, at the instant its transmission begins.
 
 use std::collections::VecDeque;
 
 use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::{Machine, Outbox, Port};
-use cellwind_engine::packet::{FlowId, Packet};
+use cellwind_engine::packet::{Flags, FlowId, Packet};
 use cellwind_engine::random::{IndependentErrors, Stream};
 use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::{Rate, Size};
 
 use crate::HANDED_BACK;
-use crate::settings::{LinkSettings, QueueLimit};
+use crate::settings::{Expiry, LinkSettings, QueueLimit};
 use crate::traffic::Traffic;
 
 /// One direction of a wired link; packets enter and leave at port 0.
@@ -26,6 +27,9 @@ pub struct Link {
     last: (Size, Span),
     delay: Span,
     limit: QueueLimit,
+    expiry: Option<Expiry>,
+    /// Connections whose next packet tells that those before it expired.
+    to_mark: Vec<(FlowId, u16)>,
     losses: IndependentErrors,
     /// When the transmitter has sent everything it was given; [`Time::MAX`] while it is held.
     idle_at: Time,
@@ -45,6 +49,8 @@ struct UnderWay {
     starts: Time,
     arrives: Time,
     lost: bool,
+    /// Its deadline will be over when its transmission is to begin.
+    expires: bool,
     packet: Packet,
 }
 
@@ -56,6 +62,8 @@ impl Link {
             last: (Size::ZERO, Span::ZERO),
             delay: settings.delay,
             limit: settings.queue,
+            expiry: settings.expiry,
+            to_mark: Vec::new(),
             losses: IndependentErrors::new(settings.loss, losses),
             idle_at: Time::ZERO,
             sent_at: Time::ZERO,
@@ -82,7 +90,7 @@ impl Link {
     /// The order of packets is kept: after a decrease of the delay, packets wait for those on the line. A shorter queue
     /// keeps what it holds and takes nothing until there is room.
     pub fn set_settings(&mut self, now: Time, settings: &LinkSettings, out: &mut Outbox) {
-        self.leave_queue(now);
+        self.leave_queue(now, out);
         let begun = self.started.checked_sub(1).map(|last| self.under_way[last].arrives);
         self.not_before = self.not_before.max(begun.unwrap_or(Time::ZERO));
         let free_at = self.free_at();
@@ -90,6 +98,7 @@ impl Link {
         self.last = (Size::ZERO, Span::ZERO);
         self.delay = settings.delay;
         self.limit = settings.queue;
+        self.expiry = settings.expiry;
         if self.losses.set_probability(settings.loss) {
             for waiting in self.under_way.range_mut(self.started..) {
                 waiting.lost = self.losses.strikes();
@@ -106,7 +115,7 @@ impl Link {
         if self.is_held() {
             return;
         }
-        self.leave_queue(now);
+        self.leave_queue(now, out);
         self.sent_at = self.free_at();
         self.plan(Time::MAX);
         out.fact(Fact::new(FactKind::TransmissionHeld, FlowId::NONE));
@@ -151,6 +160,11 @@ impl Link {
             let taken = self.transmission(self.under_way[at].packet.size());
             let waiting = &mut self.under_way[at];
             waiting.starts = free_at;
+            waiting.expires = self.expiry.is_some_and(|expiry| expiry.strikes(waiting.packet.deadline, free_at));
+            if waiting.expires {
+                waiting.arrives = free_at;
+                continue;
+            }
             free_at += taken;
             waiting.arrives = (free_at + self.delay).max(self.not_before);
         }
@@ -166,13 +180,41 @@ impl Link {
         self.last.1
     }
 
-    /// Notes which packets the transmitter has begun since the last look.
-    fn leave_queue(&mut self, now: Time) {
+    /// Notes which packets the transmitter has begun since the last look, and drops those that it found expired.
+    fn leave_queue(&mut self, now: Time, out: &mut Outbox) {
         while let Some(entry) = self.under_way.get(self.started)
             && entry.starts <= now
         {
             self.waiting_bytes -= entry.packet.size().as_bytes();
-            self.started += 1;
+            if entry.expires {
+                self.drop_expired(out);
+            } else {
+                self.mark();
+                self.started += 1;
+            }
+        }
+    }
+
+    /// Drops the first that waits.
+    fn drop_expired(&mut self, out: &mut Outbox) {
+        let Some(UnderWay { packet, .. }) = self.under_way.remove(self.started) else { return };
+        self.traffic.drop(&packet);
+        out.drop(&packet, DropReason::Expired);
+        let connection = (packet.flow, packet.connection);
+        if self.expiry.is_some_and(|expiry| expiry.mark) && !self.to_mark.contains(&connection) {
+            self.to_mark.push(connection);
+        }
+    }
+
+    /// Marks the first that waits if packets of its connection expired before it.
+    fn mark(&mut self) {
+        if self.to_mark.is_empty() {
+            return;
+        }
+        let packet = &mut self.under_way[self.started].packet;
+        if let Some(at) = self.to_mark.iter().position(|&marked| marked == (packet.flow, packet.connection)) {
+            packet.flags = packet.flags.with(Flags::EXP);
+            self.to_mark.swap_remove(at);
         }
     }
 }
@@ -180,7 +222,7 @@ impl Link {
 impl Machine for Link {
     fn on_packet(&mut self, now: Time, _: Port, packet: &Packet, out: &mut Outbox) {
         self.traffic.enter(packet);
-        self.leave_queue(now);
+        self.leave_queue(now, out);
         let waiting = self.under_way.len() - self.started;
         let size = packet.size();
         if self.idle_at > now && !self.limit.admits(waiting, self.waiting_bytes, size) {
@@ -189,18 +231,26 @@ impl Machine for Link {
             return;
         }
         let starts = self.idle_at.max(now);
-        self.idle_at = starts + self.transmission(size);
+        let expires = self.expiry.is_some_and(|expiry| expiry.strikes(packet.deadline, starts));
+        let taken = if expires { Span::ZERO } else { self.transmission(size) };
+        self.idle_at = starts + taken;
         let lost = self.losses.strikes();
         self.waiting_bytes += size.as_bytes();
-        let arrives = (self.idle_at + self.delay).max(self.not_before);
-        self.under_way.push_back(UnderWay { starts, arrives, lost, packet: *packet });
+        let arrives = if expires { starts } else { (self.idle_at + self.delay).max(self.not_before) };
+        self.under_way.push_back(UnderWay { starts, arrives, lost, expires, packet: *packet });
         if out.is_listening() && starts > now {
             let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, size.as_bytes() as u32);
             out.fact(joined.values(waiting as u64 + 1, self.waiting_bytes));
         }
+        if self.expiry.is_some() {
+            self.leave_queue(now, out);
+        }
     }
 
     fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        if self.expiry.is_some() {
+            self.leave_queue(now, out);
+        }
         while let Some(UnderWay { arrives, lost, packet, .. }) = self.under_way.front()
             && *arrives <= now
         {
@@ -221,7 +271,10 @@ impl Machine for Link {
     }
 
     fn next_timeout(&self) -> Option<Time> {
-        self.under_way.front().map(|entry| entry.arrives) // `Time::MAX` is never: what waits while it is held
+        // `Time::MAX` is never: what waits while it is held
+        let arrives = self.under_way.front().map(|entry| entry.arrives);
+        let starts = self.expiry.and_then(|_| self.under_way.get(self.started)).map(|waiting| waiting.starts);
+        arrives.min(starts.or(arrives))
     }
 }
 
@@ -229,6 +282,7 @@ impl Machine for Link {
 mod tests {
     use super::*;
     use crate::testkit::{packet, run};
+    use cellwind_engine::packet::Deadline;
     use cellwind_engine::units::Probability;
 
     fn link(settings: LinkSettings) -> Link {
@@ -423,5 +477,63 @@ mod tests {
         // The transmitter is free at once.
         let left = run(&mut link, &[(200, packet(9, 960))]);
         assert_eq!(left[0].0, Time::from_millis(350));
+    }
+
+    /// Packets of 1000 bytes from flow 0 whose deadlines (ms) are given.
+    fn with_deadlines(deadlines: &[u64]) -> Vec<(u64, Packet)> {
+        let deadline = |&ms: &u64| Deadline::at(Time::from_millis(ms));
+        (0..).zip(deadlines).map(|(n, ms)| (0, Packet { deadline: deadline(ms), ..packet(n, 960) })).collect()
+    }
+
+    fn expiring(fix_ttl: u64, mark: bool) -> LinkSettings {
+        let fix_ttl = Span::from_millis(fix_ttl);
+        LinkSettings { expiry: Some(Expiry { fix_ttl, mark }), ..slow() }
+    }
+
+    #[test]
+    fn what_has_expired_when_it_is_to_be_sent_takes_no_time() {
+        // They would be sent at 0, 100, 200 and 300 ms; the second and third are over at 100 ms, the fourth goes then.
+        let mut link = link(expiring(0, true));
+        let left = run(&mut link, &with_deadlines(&[0, 99, 60, 100, 400]));
+        let left: Vec<_> = left
+            .iter()
+            .map(|(time, packet)| (time.as_nanos() / 1_000_000, packet.seq, packet.flags.has(Flags::EXP)))
+            .collect();
+        assert_eq!(left, [(150, 0, false), (250, 3, true), (350, 4, false)]);
+        assert_eq!((link.traffic().packets_dropped, link.traffic().packets_held()), (2, 0));
+        link.check().unwrap();
+    }
+
+    #[test]
+    fn fix_ttl_must_be_left_at_the_start_of_transmission() {
+        // At 100 ms the second has 50 ms left and the third 51.
+        let left = run(&mut link(expiring(51, false)), &with_deadlines(&[51, 150, 151]));
+        assert_eq!(left.iter().map(|(_, packet)| packet.seq).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(left[1].0, Time::from_millis(250));
+        assert!(run(&mut link(expiring(51, false)), &with_deadlines(&[50])).is_empty());
+    }
+
+    #[test]
+    fn deadlines_are_looked_at_again_when_the_plan_changes() {
+        // All would go in time, but nothing begins from 110 to 350 ms.
+        let mut link = link(expiring(0, false));
+        let mut out = Outbox::new(true);
+        for (_, packet) in with_deadlines(&[1000, 1000, 300, 1000]) {
+            link.on_packet(Time::ZERO, Port(0), &packet, &mut out);
+        }
+        link.on_timeout(Time::from_millis(100), &mut out);
+        link.hold(Time::from_millis(110), &mut out);
+        link.release(Time::from_millis(350), &mut out);
+        let left = run(&mut link, &[]);
+        assert_eq!(left.iter().map(|(_, packet)| packet.seq).collect::<Vec<_>>(), [0, 1, 3]);
+        assert_eq!(left[2].0, Time::from_millis(500));
+        link.check().unwrap();
+    }
+
+    #[test]
+    fn expired_packets_fill_the_queue_until_their_turn() {
+        let mut link = link(LinkSettings { queue: QueueLimit::Packets(2), ..expiring(0, false) });
+        let left = run(&mut link, &with_deadlines(&[0, 1, 1, 900]));
+        assert_eq!((left.len(), link.traffic().packets_dropped), (1, 3));
     }
 }

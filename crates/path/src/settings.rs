@@ -1,6 +1,7 @@
 //! Settings of the wired parts of a path.
 
-use cellwind_engine::time::Span;
+use cellwind_engine::packet::Deadline;
+use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::{Probability, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub struct LinkSettings {
     pub loss: Probability,
     /// Bound of the drop-tail queue in front of the transmitter.
     pub queue: QueueLimit,
+    /// Drops waiting packets whose deadline is over; absent lets them pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<Expiry>,
     /// Scripted faults on this direction, for exact tests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -31,8 +35,28 @@ impl LinkSettings {
             "delay" => self.delay = other.delay,
             "loss" => self.loss = other.loss,
             "queue" => self.queue = other.queue,
+            "expiry" => self.expiry = other.expiry,
             _ => {}
         }
+    }
+}
+
+/// What a queue does about deadlines (Gurtov, P9 III.C): when a packet's transmission is to begin and its deadline is over,
+/// or nearer than `fix_ttl`, it is dropped and takes no time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expiry {
+    /// FixTtl: the least lifetime that must be left, such as the latency of the way behind the queue (P9 IV).
+    pub fix_ttl: Span,
+    /// Sets EXP in the next packet of the same connection, so that its receiver does not take the gap for congestion
+    /// (P9 III.B).
+    pub mark: bool,
+}
+
+impl Expiry {
+    /// Whether a packet with `deadline` that would begin to be transmitted at `starts` is to be dropped.
+    pub fn strikes(&self, deadline: Deadline, starts: Time) -> bool {
+        deadline.is_over(starts + self.fix_ttl)
     }
 }
 

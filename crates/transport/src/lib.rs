@@ -5,3 +5,4 @@
 
 pub mod bulk;
 pub mod tcp;
+pub mod tfrc;

@@ -12,7 +12,7 @@ use super::board::Board;
 use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
 use super::options;
 use super::rto::Rto;
-use super::settings::{InitialWindow, RttTiming, TcpSettings};
+use super::settings::{InitialWindow, Lifetime, RttTiming, TcpSettings};
 
 /// Counts of a sender's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub(crate) struct Core {
     restart_on_fast_retransmit: bool,
     timing: RttTiming,
     initial_window: InitialWindow,
+    lifetime: Lifetime,
 
     pub snd_una: u64,
     pub snd_nxt: u64,
@@ -105,6 +106,7 @@ impl Core {
             restart_on_fast_retransmit: settings.rto.restart_on_fast_retransmit,
             timing: settings.rto.timing,
             initial_window: settings.initial_window,
+            lifetime: settings.lifetime,
             snd_una: 0,
             snd_nxt: 0,
             snd_max: 0,
@@ -369,6 +371,16 @@ impl Core {
         Fact::new(kind, self.flow).about(self.snd_una, 0)
     }
 
+    /// Until when a segment sent at `now` is of use.
+    #[inline]
+    fn deadline(&self, now: Time) -> Deadline {
+        match self.lifetime {
+            Lifetime::Unlimited => Deadline::NONE,
+            Lifetime::Rto => Deadline::at(now + self.rto.current()),
+            Lifetime::RtoPlusRtt => Deadline::at(now + self.rto.current() + self.rto.srtt().unwrap_or_default()),
+        }
+    }
+
     /// A segment without payload.
     #[inline(always)] // built in registers, not copied from the stack
     pub fn bare_segment(&self, flags: Flags, now: Time) -> Packet {
@@ -381,7 +393,7 @@ impl Core {
             timestamps: self.timestamps.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),
             sack: SackBlocks::NONE,
             body: Body::NONE,
-            deadline: Deadline::NONE,
+            deadline: self.deadline(now),
             flow: self.flow,
             header: self.header,
             flags: if self.timestamps.is_some() { flags.with(Flags::TIMESTAMPS) } else { flags },

@@ -59,6 +59,8 @@ pub struct TcpSettings {
     pub spurious: SpuriousSettings,
     /// The retransmission timer.
     pub rto: RtoSettings,
+    /// Until when queues on the way shall carry a segment; only a queue that looks at deadlines (`expiry`) drops it then.
+    pub lifetime: Lifetime,
 }
 
 impl Default for TcpSettings {
@@ -82,8 +84,23 @@ impl Default for TcpSettings {
             slow_start: SlowStartSettings::default(),
             spurious: SpuriousSettings::Off,
             rto: RtoSettings::default(),
+            lifetime: Lifetime::Unlimited,
         }
     }
+}
+
+/// How long a segment is of use, counted from each of its transmissions (Gurtov, P9 III.E and IV.B).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lifetime {
+    /// For ever.
+    #[default]
+    Unlimited,
+    /// The retransmission timeout of that moment. The timer starts again with every ACK, so that segments sent into a
+    /// growing queue expire before it does.
+    Rto,
+    /// The retransmission timeout and the smoothed round trip.
+    RtoPlusRtt,
 }
 
 /// The initial congestion window.

@@ -3,8 +3,8 @@
 use super::*;
 use crate::tcp::amount::Segments;
 use crate::tcp::settings::{
-    AimdSettings, BugFix, CongestionSettings, CubicSettings, Growth, InitialWindow, NewRenoSettings, RecoverySettings,
-    RtoSettings,
+    AimdSettings, BugFix, CongestionSettings, CubicSettings, Growth, InitialWindow, Lifetime, NewRenoSettings,
+    RecoverySettings, RtoSettings,
 };
 use cellwind_engine::packet::SackBlocks;
 use cellwind_engine::units::Size;
@@ -171,4 +171,21 @@ fn cubic_keeps_seven_tenths_of_the_flight_after_a_timeout() {
     assert_eq!(driven.sender.cwnd(), 7 * MSS);
     driven.take(1500, ack(after(7)));
     assert!((7 * MSS..8 * MSS).contains(&driven.sender.cwnd()), "{}", driven.sender.cwnd());
+}
+
+#[test]
+fn a_segment_is_of_use_for_the_timeout_and_a_round_trip() {
+    // The handshake took 100 ms: SRTT 100 ms, RTO 100 + 4 × 50 = 300 ms, below the minimum of a second.
+    let after = |lifetime| {
+        let settings = TcpSettings { lifetime, ..TcpSettings::default() };
+        let mut driven = Driven::new(settings);
+        driven.sender.write(Time::from_millis(100), MSS, &mut driven.out);
+        let first = driven.out.take_packets().last().expect("a segment").1.deadline;
+        driven.sender.on_timeout(Time::from_millis(1100), &mut driven.out);
+        (first.time(), driven.out.take_packets().last().expect("a retransmission").1.deadline.time())
+    };
+    let at = |ms| Some(Time::from_millis(ms));
+    assert_eq!(after(Lifetime::Unlimited), (None, None));
+    assert_eq!(after(Lifetime::Rto), (at(1100), at(3100))); // the timer has doubled
+    assert_eq!(after(Lifetime::RtoPlusRtt), (at(1200), at(3200)));
 }
