@@ -56,6 +56,10 @@ pub enum Reason {
     Zero,
     /// No probability below 1: a value below 0, of 1, or above.
     NotAProbability,
+    /// A range without two bounds.
+    OneBound,
+    /// A range whose lower bound is above its upper one.
+    Reversed,
 }
 
 impl fmt::Display for Reason {
@@ -70,6 +74,8 @@ impl fmt::Display for Reason {
             Reason::TooLarge(largest) => write!(f, "it is more than {largest}"),
             Reason::Zero => f.write_str("it must not be zero"),
             Reason::NotAProbability => f.write_str("it must be at least 0 and below 1"),
+            Reason::OneBound => f.write_str("it needs two bounds with `to` between them"),
+            Reason::Reversed => f.write_str("its lower bound is above its upper one"),
         }
     }
 }

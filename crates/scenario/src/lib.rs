@@ -24,6 +24,7 @@ pub mod run;
 pub mod schema;
 pub mod session;
 pub mod source;
+mod spikes;
 pub mod swarm;
 mod validate;
 mod write;

@@ -23,9 +23,11 @@ use crate::directions::{Direction, Directions};
 
 mod event;
 mod live;
+mod spikes;
 
 pub use event::Event;
 pub use live::{Kernel, Live, Workload};
+pub use spikes::{Spike, Spikes};
 
 /// Servers, wired links, access networks and terminals, the flows between a server and a terminal, and what changes
 /// while they run.
@@ -65,6 +67,10 @@ pub struct Scenario {
     /// Changes while the scenario runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event: Vec<Event>,
+    /// Delay spikes that come again and again, at random or from a list.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, Spikes>")]
+    pub spikes: IndexMap<String, Spikes>,
     /// How the scenario runs live, with real packets.
     #[serde(skip_serializing_if = "Live::is_default")]
     pub live: Live,
@@ -77,7 +83,7 @@ pub struct Scenario {
 }
 
 /// The tables of [`Scenario`] whose keys are names of the writer's choice.
-pub const SECTIONS: [&str; 5] = ["link", "access", "terminal", "flow", "workload"];
+pub const SECTIONS: [&str; 6] = ["link", "access", "terminal", "flow", "spikes", "workload"];
 
 /// The terminal of a scenario that names none.
 pub const DEFAULT_TERMINAL: &str = "ue";
@@ -98,6 +104,7 @@ impl Default for Scenario {
             terminal: IndexMap::new(),
             flow: IndexMap::new(),
             event: Vec::new(),
+            spikes: IndexMap::new(),
             live: Live::default(),
             workload: IndexMap::new(),
             plan: Vec::new(),

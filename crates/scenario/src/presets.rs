@@ -64,7 +64,7 @@ macro_rules! presets {
 
 /// Every preset; the scenarios in the order a newcomer should meet them.
 pub const PRESETS: &[Preset] = presets! {
-    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" }
+    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" "gprs-reselections" }
     Access "access/" { "umts-384" "umts-128" "umts-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
     Transport "transport/" { "tahoe" "reno" "newreno" "sack" "linux-reno" "linux-cubic" }
 };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use cellwind_engine::fact::{DropReason, FactRow};
 use cellwind_engine::machine::Machine;
 use cellwind_engine::packet::{Body, FlowId, Packet};
+use cellwind_engine::random::Stream;
 use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
 use cellwind_engine::world::{MachineId, Stalled, World};
@@ -16,10 +17,11 @@ use crate::change::{Change, ChangeError, Patch, PatchSettings, When};
 use crate::directions::{Direction, Directions};
 use crate::load::Loaded;
 use crate::machines::AnyMachine;
-use crate::model::{Access, Link, Scenario};
+use crate::model::{Access, Link, Scenario, Spikes};
 use crate::run::{BearerResult, LinkResult};
+use crate::spikes::SpikeSource;
 
-/// A World with its plan of changes.
+/// A World with its plan of changes and its delay spikes.
 ///
 /// Whoever drives it waits for [`next_timeout`](Session::next_timeout), calls
 /// [`advance_to`](Session::advance_to), puts packets in by [`inject`](Session::inject) and takes those that left by
@@ -37,6 +39,8 @@ pub struct Session {
     timed: VecDeque<(Time, Change)>,
     /// Changes after amounts of data, in the order of the scenario.
     after: Vec<(u16, Size, Change)>,
+    /// Spikes that come again and again, and what they hold.
+    sources: Vec<(SpikeSource, Vec<MachineId>)>,
     /// The ends of spikes that are going on.
     spikes: Vec<(Time, Vec<MachineId>)>,
     /// How many spikes and pauses hold a machine.
@@ -48,17 +52,17 @@ pub struct Session {
 impl Session {
     /// A session of one replication with the flows of the scenario.
     pub(crate) fn simulated(scenario: &Scenario, replication: u32, record: Record) -> Session {
-        Session::new(scenario, build(scenario, replication, record))
+        Session::new(scenario, replication, build(scenario, replication, record))
     }
 
     /// A live session of one replication: packets come from outside and leave to it. There is an entry and an exit for
     /// each terminal and direction, and each terminal has a bearer in every access, unless these are too many.
     pub fn live(loaded: &Loaded, replication: u32, facts: bool) -> Session {
         let record = Record { facts: facts.then(Vec::new), capture: false };
-        Session::new(&loaded.scenario, build_live(&loaded.scenario, replication, record))
+        Session::new(&loaded.scenario, replication, build_live(&loaded.scenario, replication, record))
     }
 
-    fn new(scenario: &Scenario, built: Built) -> Session {
+    fn new(scenario: &Scenario, replication: u32, built: Built) -> Session {
         let Built { world, flows, links, terminals } = built;
         let mut timed = Vec::new();
         let mut after = Vec::new();
@@ -69,7 +73,7 @@ impl Session {
             }
         }
         timed.sort_by_key(|&(at, _)| at); // stable: at one instant in the order of the scenario
-        Session {
+        let mut session = Session {
             world,
             flows,
             links,
@@ -80,11 +84,18 @@ impl Session {
             terminal_names: scenario.terminal.keys().cloned().collect(),
             timed: timed.into(),
             after,
+            sources: Vec::new(),
             spikes: Vec::new(),
             holds: BTreeMap::new(),
             is_paused: false,
             refused: Vec::new(),
+        };
+        for (name, spikes) in &scenario.spikes {
+            let stream = Stream::new(scenario.seed, replication, &format!("spikes/{name}"));
+            let machines = session.held_by(scenario, spikes);
+            session.sources.push((SpikeSource::new(spikes, stream), machines));
         }
+        session
     }
 
     /// The instant of the last event or change.
@@ -94,21 +105,28 @@ impl Session {
 
     /// When something happens next without input from outside.
     pub fn next_timeout(&mut self) -> Option<Time> {
-        let machines = self.world.next_timeout();
-        machines.into_iter().chain(self.next_change()).min()
+        let something = self.world.next_timeout().into_iter().chain(self.next_planned()).min()?;
+        // Where nothing else is left to happen, spikes to come would only keep the session from ending.
+        Some(self.next_spike().map_or(something, |spike| spike.min(something)))
     }
 
-    /// When the next change at an instant, or the end of a spike, is due.
-    fn next_change(&self) -> Option<Time> {
+    /// When the next planned change at an instant, or the end of a spike, is due.
+    fn next_planned(&self) -> Option<Time> {
         let planned = self.timed.front().map(|&(at, _)| at);
         planned.into_iter().chain(self.spikes.iter().map(|&(ends, _)| ends)).min()
+    }
+
+    /// When the next spike that comes again and again begins.
+    fn next_spike(&self) -> Option<Time> {
+        self.sources.iter().filter_map(|(source, _)| source.next()).min()
     }
 
     /// Runs every event and applies every change up to and including `t`. Changes come after the events of their
     /// instant.
     pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
         loop {
-            let due = self.next_change().filter(|&due| due <= t);
+            let changes = [self.next_planned(), self.next_spike()];
+            let due = changes.into_iter().flatten().min().filter(|&due| due <= t);
             self.world.advance_to(due.unwrap_or(t))?;
             let noticed = self.apply_reached()?;
             match due {
@@ -250,7 +268,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the spikes and applies the planned changes of this instant.
+    /// Ends the spikes of this instant, applies its planned changes and begins its spikes.
     fn apply_due(&mut self, now: Time) -> Result<(), Stalled> {
         while let Some(over) = self.spikes.iter().position(|&(ends, _)| ends <= now) {
             let (_, machines) = self.spikes.remove(over);
@@ -259,6 +277,13 @@ impl Session {
         while self.timed.front().is_some_and(|&(at, _)| at <= now) {
             let Some((_, change)) = self.timed.pop_front() else { break };
             self.apply_planned(&change)?;
+        }
+        for index in 0..self.sources.len() {
+            while let Some(ends) = self.sources[index].0.take(now) {
+                let machines = self.sources[index].1.clone();
+                self.hold(&machines)?;
+                self.spikes.push((ends, machines));
+            }
         }
         Ok(())
     }
@@ -415,23 +440,39 @@ impl Session {
 
     fn spike(&mut self, terminal: Option<u16>, duration: Span) -> Result<(), Stalled> {
         let machines = match terminal {
-            Some(terminal) => self.bearers_of(usize::from(terminal)),
-            None => {
-                let all = (0..self.terminals.len()).flat_map(|terminal| self.bearers_of(terminal));
-                all.collect::<BTreeSet<_>>().into_iter().collect()
-            }
+            Some(terminal) => self.bearers_of(usize::from(terminal), &Direction::BOTH),
+            None => self.all_bearers(&Direction::BOTH),
         };
         self.hold(&machines)?;
         self.spikes.push((self.world.now() + duration, machines));
         Ok(())
     }
 
-    /// The transmitters of a terminal in both directions: its bearers, or without an access the link next to it.
-    fn bearers_of(&self, terminal: usize) -> Vec<MachineId> {
+    /// The transmitters of a terminal: its bearers, or without an access the link next to it.
+    fn bearers_of(&self, terminal: usize, ways: &[Direction]) -> Vec<MachineId> {
         let bearers = &self.terminals[terminal].bearers;
-        let of_bearers = bearers.iter().flat_map(|bearer| [bearer.stages.down[0], bearer.stages.up[0]]);
+        let of_bearers = bearers.iter().flat_map(|bearer| ways.iter().map(|&way| bearer.stages.get(way)[0]));
         let next_link = self.links.last().filter(|_| bearers.is_empty());
-        of_bearers.chain(next_link.into_iter().flat_map(|link| [link.down, link.up])).collect()
+        of_bearers.chain(next_link.into_iter().flat_map(|link| ways.iter().map(|&way| *link.get(way)))).collect()
+    }
+
+    /// The transmitters of all terminals.
+    fn all_bearers(&self, ways: &[Direction]) -> Vec<MachineId> {
+        let all = (0..self.terminals.len()).flat_map(|terminal| self.bearers_of(terminal, ways));
+        all.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// What the spikes of a table hold.
+    fn held_by(&self, scenario: &Scenario, spikes: &Spikes) -> Vec<MachineId> {
+        let one = spikes.direction.map(|way| [way]);
+        let ways = one.as_ref().map_or(&Direction::BOTH[..], |one| one);
+        let link = spikes.link.as_ref().and_then(|name| scenario.link.get_index_of(name));
+        let terminal = spikes.terminal.as_ref().and_then(|name| scenario.terminal.get_index_of(name));
+        match (link, terminal) {
+            (Some(link), _) => ways.iter().map(|&way| *self.links[link].get(way)).collect(),
+            (None, Some(terminal)) => self.bearers_of(terminal, ways),
+            (None, None) => self.all_bearers(ways),
+        }
     }
 
     /// Every transmitter.

@@ -98,6 +98,9 @@ pub fn scenario(seed: u64) -> String {
             draw.event(links, &networks, terminals, &mut file);
         }
     }
+    if draw.chance(0.3) {
+        draw.spikes(links, terminals, &mut file);
+    }
     file
 }
 
@@ -232,6 +235,24 @@ impl Draw {
             line(terminal);
         }
         line(what);
+    }
+
+    fn spikes(&mut self, links: u64, terminals: u64, file: &mut String) {
+        let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
+        line("[spikes.s]".into());
+        line(match self.between(0, 2) {
+            0 => "interval = \"exponential 5 s\"\nduration = \"uniform 1 ms to 6 s\"".into(),
+            1 => format!("interval = \"{} ms\"\nduration = \"exponential 300 ms\"", self.between(1_000, 20_000)),
+            _ => "list = [{ at = \"700 ms\", duration = \"5 s\" }, { at = \"3 s\", duration = \"1 s\" }]".into(),
+        });
+        match self.between(0, 2) {
+            0 if links > 0 => line(format!("link = \"l{}\"", self.between(0, links - 1))),
+            1 => line(format!("terminal = \"t{}\"", self.between(0, terminals - 1))),
+            _ => {}
+        }
+        if self.chance(0.4) {
+            line(format!("direction = \"{}\"", self.choose(&["down", "up"])));
+        }
     }
 
     fn flow(&mut self, number: u64, terminal: u64, file: &mut String) {

@@ -9,7 +9,7 @@ use cellwind_transport::tcp::settings::TcpSettings;
 use crate::build;
 use crate::directions::Direction;
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::model::{Access, Bulk, Event, Flow, Protocol, SECTIONS, SERVER, Scenario, Workload};
+use crate::model::{Access, Bulk, Event, Flow, Protocol, SECTIONS, SERVER, Scenario, Spikes, Workload};
 use crate::node::Node;
 
 mod tcp;
@@ -62,6 +62,9 @@ pub fn check(scenario: &Scenario, tree: &Node) -> Result<Vec<String>, ScenarioEr
     for (index, event) in scenario.event.iter().enumerate() {
         let index = index.to_string();
         checker.event(&["event", &index], event, true)?;
+    }
+    for (name, spikes) in &scenario.spikes {
+        checker.spikes(name, spikes)?;
     }
     Ok(checker.warnings())
 }
@@ -372,6 +375,57 @@ impl Checker<'_> {
         }
     }
 
+    fn spikes(&self, name: &str, spikes: &Spikes) -> Result<(), ScenarioError> {
+        let at = |key: &'static str| vec!["spikes", name, key];
+        let conflict = |message: &str| ScenarioError::new(Mistake::Conflict, message);
+        let missing = |what: &str| ScenarioError::new(Mistake::MissingKey, what);
+        match (spikes.interval, spikes.duration, spikes.list.as_slice()) {
+            (None, None, []) => {
+                let error = missing("the spikes do not say when they come");
+                let allowed =
+                    "`interval` and `duration`, such as \"exponential 30 s\" and \"uniform 3 s to 15 s\", or `list`";
+                return Err(self.place(&["spikes", name], error.allowed(allowed)));
+            }
+            (Some(_), None, []) | (None, Some(_), []) => {
+                let error = missing("random spikes need `interval` and `duration`");
+                return Err(self.place(&["spikes", name], error));
+            }
+            (None, None, _) => {}
+            (Some(interval), Some(duration), []) => {
+                for (key, length) in [("interval", interval), ("duration", duration)] {
+                    if length.mean().is_zero() {
+                        return Err(self.place(&at(key), out_of_range(length, "times above 0 s")));
+                    }
+                }
+            }
+            (_, _, [_, ..]) => {
+                let error = conflict("spikes are either those of `list` or random ones");
+                return Err(self.place(&at("list"), error));
+            }
+        }
+        if spikes.list.len() > MOST_EVENTS {
+            let error = out_of_range(format!("{} spikes", spikes.list.len()), &format!("at most {MOST_EVENTS}"));
+            return Err(self.place(&at("list"), error));
+        }
+        if let Some(empty) = spikes.list.iter().position(|spike| spike.duration.is_zero()) {
+            let path = ["spikes", name, "list", &empty.to_string(), "duration"];
+            return Err(self.place(&path, out_of_range("0 s", "a time above 0 s")));
+        }
+        let (terminals, links) = (&self.scenario.terminal, &self.scenario.link);
+        match (&spikes.terminal, &spikes.link) {
+            (Some(_), Some(_)) => {
+                Err(self.place(&at("link"), conflict("spikes act on the bearers of a `terminal` or on a `link`")))
+            }
+            (Some(terminal), None) if !terminals.contains_key(terminal) => {
+                Err(self.place(&at("terminal"), unknown_reference("terminal", terminal, terminals.keys())))
+            }
+            (None, Some(link)) if !links.contains_key(link) => {
+                Err(self.place(&at("link"), unknown_reference("link", link, links.keys())))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn tcp(&self, flow: &str, settings: &TcpSettings) -> Result<(), ScenarioError> {
         tcp::check(settings).map_err(|(keys, error)| {
             let path =
@@ -400,6 +454,13 @@ impl Checker<'_> {
                 && at >= stop_at
             {
                 warnings.push(format!("event.{index} comes when the scenario has already ended"));
+            }
+        }
+        for (name, spikes) in &scenario.spikes {
+            if let (Some(stop_at), Some(first)) = (scenario.stop_at, spikes.list.iter().map(|spike| spike.at).min())
+                && first >= stop_at
+            {
+                warnings.push(format!("spikes.{name} come when the scenario has already ended"));
             }
         }
         for (name, flow) in &scenario.flow {

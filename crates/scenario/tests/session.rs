@@ -246,6 +246,75 @@ fn mistakes_of_a_running_session_read_like_those_of_a_file() {
     assert!(report(loaded.change_spike("soon", None)).contains("spike:1:9: error: spike: "));
 }
 
+/// What comes out with these spikes, of packets that go down at 0 ms (0 to 3) and up at 0 ms (10 and 11).
+fn with_spikes(spikes: &str) -> Vec<(u64, Direction, u32)> {
+    let mut packets: Vec<_> = (0..4).map(|body| (0, Down, body)).collect();
+    packets.extend([(0, Up, 10), (0, Up, 11)]);
+    run(&mut session(&format!("[link.line]\ndelay = \"7 ms\"\n{ACCESSES}[spikes.x]\n{spikes}")), &packets)
+}
+
+#[test]
+fn spikes_hold_both_directions_behind_the_queue_and_what_is_in_transmission_completes() {
+    // Down, packets are transmitted from 7 ms on for 100 ms each, up from 0 ms on. The spikes begin at 150 and 500 ms,
+    // during the second packets, which complete.
+    let left = with_spikes("interval = \"150 ms\"\nduration = \"200 ms\"\n");
+    let both = [(157, Down, 0), (157, Up, 10), (257, Down, 1), (257, Up, 11), (500, Down, 2), (600, Down, 3)];
+    assert_eq!(left, both);
+    // One that ends while the packet is being transmitted delays nothing.
+    let left = with_spikes("list = [{ at = \"110 ms\", duration = \"90 ms\" }]\n");
+    assert_eq!(left, [(157, Down, 0), (157, Up, 10), (257, Down, 1), (257, Up, 11), (357, Down, 2), (457, Down, 3)]);
+    // From 50 to 350 ms as two that overlap.
+    let list = "{ at = \"50 ms\", duration = \"200 ms\" }, { at = \"200 ms\", duration = \"150 ms\" }";
+    let left = with_spikes(&format!("list = [{list}]\n"));
+    assert_eq!(left, [(157, Down, 0), (157, Up, 10), (500, Down, 1), (507, Up, 11), (600, Down, 2), (700, Down, 3)]);
+}
+
+#[test]
+fn spikes_act_where_and_which_way_they_say() {
+    let list = "list = [{ at = \"0 s\", duration = \"300 ms\" }]\n";
+    let down = with_spikes(&format!("{list}direction = \"down\"\n"));
+    assert_eq!(down, [(157, Up, 10), (257, Up, 11), (450, Down, 0), (550, Down, 1), (650, Down, 2), (750, Down, 3)]);
+    assert_eq!(with_spikes(&format!("{list}direction = \"down\"\nterminal = \"ue\"\n")), down);
+    // The line takes no time to send, so that all reach the bearer at 307 ms; what comes up waits behind the bearer.
+    let link = with_spikes(&format!("{list}link = \"line\"\n"));
+    assert_eq!(link, [(307, Up, 10), (307, Up, 11), (457, Down, 0), (557, Down, 1), (657, Down, 2), (757, Down, 3)]);
+    assert_eq!(with_spikes(&format!("{list}link = \"line\"\ndirection = \"up\"\n"))[0], (157, Down, 0));
+}
+
+#[test]
+fn a_list_without_an_access_holds_the_link_next_to_the_terminals() {
+    let links = "[link.a]\ndelay = \"5 ms\"\n[link.b]\nrate = \"80 kbit/s\"\n";
+    let mut session = session(&format!("{links}[spikes.x]\nlist = [{{ at = \"0 s\", duration = \"300 ms\" }}]\n"));
+    assert_eq!(run(&mut session, &[(0, Down, 0), (0, Up, 1)]), [(400, Down, 0), (405, Up, 1)]);
+}
+
+#[test]
+fn random_spikes_depend_on_seed_replication_and_name_alone() {
+    let random = "interval = \"exponential 300 ms\"\nduration = \"uniform 20 ms to 500 ms\"\n";
+    let packets: Vec<_> = (0..100).map(|body| (u64::from(body) * 150, Down, body)).collect();
+    let left = |text: &str, replication| {
+        let loaded = parse(&format!("{ACCESSES}{text}"), "live", &[]).unwrap();
+        run(&mut Session::live(&loaded, replication, false), &packets)
+    };
+    let alone = left(&format!("[spikes.x]\n{random}"), 0);
+    assert_eq!(alone, left(&format!("[spikes.x]\n{random}"), 0));
+    assert_ne!(alone, left(&format!("[spikes.x]\n{random}"), 1));
+    assert_ne!(alone, left(&format!("[spikes.y]\n{random}"), 0));
+    // More machines and other spikes move nobody's draws.
+    let beside = format!("[spikes.w]\ndirection = \"up\"\n{random}[link.fast]\n[spikes.x]\n{random}");
+    assert_eq!(alone, left(&beside, 0));
+    // A driver that comes late gets the same packets at the same instants.
+    let loaded = parse(&format!("{ACCESSES}[spikes.x]\n{random}"), "live", &[]).unwrap();
+    let mut late = Session::live(&loaded, 0, false);
+    for &(at, way, body) in &packets {
+        late.advance_to(Time::from_millis(at)).unwrap();
+        late.inject(0, way, packet(body)).unwrap();
+    }
+    late.advance_to(Time::from_secs(3_600)).unwrap();
+    let egress: Vec<_> = late.take_egress().map(|(time, _, way, packet)| (ms(time), way, packet.body.0)).collect();
+    assert_eq!(egress, alone);
+}
+
 #[test]
 fn equal_sessions_do_the_same_and_other_replications_do_not() {
     let text = format!("{ACCESSES}[[event]]\nat = \"1 s\"\nset = {{ \"access.slow.loss\" = 0.5 }}\n");

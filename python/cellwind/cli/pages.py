@@ -14,6 +14,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 # What a text may be, told by a part of its pattern.
 _PATTERNS = (
+    ("exponential", '`"uniform 20 s to 40 s"`, `"exponential 30 s"`'),
     ("packets?", 'a number such as `"100 packets"`'),
     ("segments?", 'a number such as `"100 segments"`'),
     ("B)", 'a size such as `"64 kB"`'),

@@ -102,7 +102,12 @@ fn a_live_path_treats_packets_as_the_simulated_one_does() {
                   [[event]]\nat = \"5123456789 ns\"\nspike = \"500 ms\"\n";
     let odd_umts = [("access.umts.up.tti", "19999993 ns")];
     let odd_both = [("access.umts.delay", "75000017 ns"), ("access.wlan.delay", "5000013 ns")];
-    for (name, text, sets) in [("lossy", lossy, &odd_umts[..]), ("moving", moving, &odd_both[..])] {
+    let spiky = format!(
+        "{lossy}[spikes.both]\ninterval = \"exponential 3 s\"\nduration = \"uniform 100 ms to 2 s\"\n\
+         [spikes.line]\nlink = \"internet\"\ndirection = \"up\"\ninterval = \"1.1 s\"\nduration = \"exponential 90 ms\"\n"
+    );
+    let cases = [("lossy", lossy, &odd_umts[..]), ("moving", moving, &odd_both[..]), ("spiky", &spiky, &odd_umts[..])];
+    for (name, text, sets) in cases {
         let sets: Vec<_> = sets.iter().map(|&(path, value)| (path.into(), value.into())).collect();
         let loaded = parse(text, name, &sets).unwrap();
         let seen = simulated(&loaded);
