@@ -280,7 +280,13 @@ impl Draw {
         let quick = if every > 1 { self.choose(&[0, 2, 16]) } else { 0 };
         line(format!("delayed_ack = {{ every = {every}, timer = \"200 ms\", quick = {quick} }}"));
         if is_classic && self.chance(0.5) {
-            line("congestion = \"cubic\"".into());
+            let algorithm = self.choose(&[
+                "type = 'cubic'",
+                "type = 'westwood'",
+                "type = 'westwood', filter = 'per-round-trip', after_loss = 'threshold'",
+                "type = 'westwood', filter = 'linux', growth = 'when-limiting'",
+            ]);
+            line(format!("congestion = {{ {algorithm} }}"));
         }
         line(format!("slow_start.per_ack = \"{}\"", self.choose(&["1 segment", "2 segments", "all"])));
         line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));

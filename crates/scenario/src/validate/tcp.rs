@@ -4,7 +4,7 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::Window;
 use cellwind_transport::tcp::settings::{
-    CongestionSettings, CubicSettings, RecoverySettings, SlowStartExit, TcpSettings,
+    BandwidthFilter, CongestionSettings, CubicSettings, RecoverySettings, SlowStartExit, TcpSettings,
 };
 
 use super::out_of_range;
@@ -32,8 +32,10 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
     sizes(tcp)?;
     counts(tcp)?;
     timers(tcp)?;
-    if let CongestionSettings::Cubic(settings) = &tcp.congestion {
-        cubic(settings)?;
+    match &tcp.congestion {
+        CongestionSettings::Cubic(settings) => cubic(settings)?,
+        CongestionSettings::Westwood(settings) => westwood(settings.filter)?,
+        CongestionSettings::Aimd(_) => {}
     }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     if matches!(tcp.recovery, RecoverySettings::Sack(_)) && !tcp.sack {
@@ -127,6 +129,15 @@ fn cubic(cubic: &CubicSettings) -> Result<(), Found> {
     match shares.into_iter().find(|&(_, value, least, most)| !(least..=most).contains(&value)) {
         Some((keys, value, least, most)) => Err((keys, out_of_range(value, &format!("{least} to {most}")))),
         None => Ok(()),
+    }
+}
+
+fn westwood(filter: BandwidthFilter) -> Result<(), Found> {
+    match filter {
+        BandwidthFilter::PerAck(filter) if filter.tau == Span::ZERO => {
+            Err((&[&["congestion", "filter", "tau"]], out_of_range(filter.tau, "a time above 0 s")))
+        }
+        _ => Ok(()),
     }
 }
 

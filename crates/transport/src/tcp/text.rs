@@ -8,8 +8,8 @@ use cellwind_engine::{deserialize_by_type, impl_text};
 
 use super::amount::{PerAck, Segments, Window};
 use super::settings::{
-    AimdSettings, ClassicSettings, CongestionSettings, CubicSettings, InitialWindow, NewRenoSettings, RecoverySettings,
-    SackSettings, SpuriousSettings,
+    AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, InitialWindow, NewRenoSettings,
+    PerAckFilter, RecoverySettings, SackSettings, SpuriousSettings, WestwoodSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
@@ -18,7 +18,12 @@ deserialize_by_type!(RecoverySettings {
     Newreno(settings: NewRenoSettings),
     Sack(settings: SackSettings),
 });
-deserialize_by_type!(CongestionSettings { Aimd(settings: AimdSettings), Cubic(settings: CubicSettings) });
+deserialize_by_type!(CongestionSettings {
+    Aimd(settings: AimdSettings),
+    Cubic(settings: CubicSettings),
+    Westwood(settings: WestwoodSettings),
+});
+deserialize_by_type!(BandwidthFilter { PerAck(settings: PerAckFilter), PerRoundTrip, Linux });
 deserialize_by_type!(SpuriousSettings { Off });
 
 /// A number of segments, or `None` when the text has another unit.

@@ -7,12 +7,14 @@
 mod aimd;
 mod cubic;
 mod slow_start;
+mod westwood;
 
 use cellwind_engine::time::{Span, Time};
 
 use aimd::Aimd;
 use cubic::Cubic;
 use slow_start::SlowStart;
+use westwood::Westwood;
 
 use super::settings::{CongestionSettings, Decrease, Growth, TcpSettings};
 
@@ -62,7 +64,6 @@ impl NewAck {
 
 /// What every acceptable acknowledgement tells, before loss recovery acts on it.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)] // for the algorithms that estimate
 pub(crate) struct Arrival {
     pub now: Time,
     /// Bytes newly acknowledged in sequence; zero for a duplicate ACK.
@@ -131,6 +132,7 @@ pub(crate) struct Congestion {
 enum Avoidance {
     Aimd(Aimd),
     Cubic(Cubic),
+    Westwood(Westwood),
 }
 
 macro_rules! each {
@@ -138,6 +140,7 @@ macro_rules! each {
         match $avoidance {
             Avoidance::Aimd($algorithm) => $call,
             Avoidance::Cubic($algorithm) => $call,
+            Avoidance::Westwood($algorithm) => $call,
         }
     };
 }
@@ -147,6 +150,9 @@ impl Congestion {
         let (avoidance, grows_always) = match &settings.congestion {
             CongestionSettings::Aimd(aimd) => (Avoidance::Aimd(Aimd::new(aimd)), aimd.growth == Growth::Always),
             CongestionSettings::Cubic(cubic) => (Avoidance::Cubic(Cubic::new(cubic)), false), // RFC 9438 §5.8
+            CongestionSettings::Westwood(westwood) => {
+                (Avoidance::Westwood(Westwood::new(westwood)), westwood.growth == Growth::Always)
+            }
         };
         Congestion { slow_start: SlowStart::new(&settings.slow_start), avoidance, grows_always, min_rtt: None }
     }

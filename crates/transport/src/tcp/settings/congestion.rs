@@ -1,5 +1,6 @@
 //! Settings of congestion control.
 
+use cellwind_engine::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,8 @@ pub enum CongestionSettings {
     Aimd(AimdSettings),
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic(CubicSettings),
+    /// Reno's growth, and after a loss what the path was measured to carry (Casetti et al. 2001, Grieco and Mascolo 2004).
+    Westwood(WestwoodSettings),
 }
 
 /// Settings of additive increase and multiplicative decrease (RFC 5681 §3.1).
@@ -121,6 +124,64 @@ pub enum Lookahead {
     SmoothedRtt,
     /// The shortest round trip seen since the start, or since the last timeout (Linux).
     MinimumRtt,
+}
+
+/// Settings of Westwood and Westwood+.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WestwoodSettings {
+    /// How the bandwidth is estimated from ACKs.
+    pub filter: BandwidthFilter,
+    /// The window after fast recovery; the threshold is bandwidth times the shortest round trip, after a timeout, too.
+    pub after_loss: AfterLoss,
+    /// How a round trip's increase is spread over its ACKs.
+    pub increase: Increase,
+    /// When the window may grow.
+    pub growth: Growth,
+}
+
+/// How Westwood estimates the bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum BandwidthFilter {
+    /// A sample per ACK, through a low-pass filter of varying interval (Westwood: Casetti et al. 2001, §2.2).
+    PerAck(PerAckFilter),
+    /// A sample per round trip, of which a tenth enters the estimate (Westwood+: Grieco and Mascolo 2004, §2.2).
+    PerRoundTrip,
+    /// A sample per round trip of at least 50 ms, smoothed by 7/8 twice; a timeout forgets the shortest round trip
+    /// (Linux's tcp_westwood).
+    Linux,
+}
+
+impl Default for BandwidthFilter {
+    fn default() -> Self {
+        BandwidthFilter::PerAck(PerAckFilter::default())
+    }
+}
+
+/// Westwood's filter per ACK (Casetti et al. 2001, §2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PerAckFilter {
+    /// τ: the cut-off frequency is 1/τ, and each τ/2 without an ACK counts as a sample of zero.
+    pub tau: Span,
+}
+
+impl Default for PerAckFilter {
+    fn default() -> Self {
+        PerAckFilter { tau: Span::from_millis(500) } // Casetti et al. 2001, §2.2
+    }
+}
+
+/// The window after fast recovery, beside the new threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterLoss {
+    /// The threshold, or the window of before where that is smaller (Casetti et al. 2001, §3.1).
+    #[default]
+    LoweredOnly,
+    /// The threshold (Grieco and Mascolo 2004, §2.3).
+    Threshold,
 }
 
 /// Slow start (RFC 5681 §3.1).
