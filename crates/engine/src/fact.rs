@@ -171,6 +171,8 @@ fact_kinds! {
     TransmissionReleased = "transmission_released",
     /// Link, bearer: its settings changed.
     SettingsChanged = "settings_changed",
+    /// Application: message number `seq` was given to the transport; `a` = its bytes, `b` = its deadline in ns, or 0.
+    MessageSent = "message_sent",
 }
 
 /// Why a packet was dropped; the value of [`FactKind::Drop`].

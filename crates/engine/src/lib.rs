@@ -10,6 +10,7 @@ pub mod fact;
 pub mod machine;
 pub mod packet;
 pub mod random;
+pub mod stream;
 pub mod text;
 pub mod time;
 pub mod units;

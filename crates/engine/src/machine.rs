@@ -2,6 +2,7 @@
 
 use crate::fact::{DropReason, Fact, FactKind, FactRow};
 use crate::packet::{Body, Packet};
+use crate::stream::Streams;
 use crate::time::Time;
 
 /// A protocol machine: given the time and an input, it answers with packets and facts in the outbox.
@@ -32,6 +33,7 @@ pub struct Outbox {
     pub(crate) sends: Vec<Sent>,
     pub(crate) finished: u32,
     pub(crate) noticed: bool,
+    streams: Streams,
     listening: bool,
     facts: Vec<FactRow>,
     dropped: Vec<(Body, DropReason)>,
@@ -56,6 +58,27 @@ impl Outbox {
     #[inline]
     pub fn send(&mut self, port: Port, packet: Packet) {
         self.sends.push(Sent { machine: u32::from(self.machine), port, packet });
+    }
+
+    /// How many packets wait here, to name those that follow by.
+    #[inline]
+    pub fn sent(&self) -> usize {
+        self.sends.len()
+    }
+
+    /// The packets sent since there were `mark` of them, which whoever made a part send them may complete.
+    pub fn sent_since(&mut self, mark: usize) -> impl Iterator<Item = &mut Packet> {
+        self.sends[mark..].iter_mut().map(|sent| &mut sent.packet)
+    }
+
+    /// Takes back the packets from number `from` up to, not including, number `to`.
+    pub fn take_back(&mut self, from: usize, to: usize) {
+        self.sends.drain(from..to);
+    }
+
+    /// What the bytes of streams mean, for the ends that write and read them.
+    pub fn streams(&mut self) -> &mut Streams {
+        &mut self.streams
     }
 
     /// Tells a fact; one predictable branch when nobody listens.

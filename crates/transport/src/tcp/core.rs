@@ -42,6 +42,8 @@ pub(crate) struct Core {
     header: u16,
     timestamps: Option<Span>,
     ts_recent: u32,
+    /// The acknowledgement number on what is sent: the peer's SYN, unless the peer sends data too.
+    pub rcv_nxt: u64,
     pub dup_thresh: u32,
     limited_transmit: bool,
     restart_on_fast_retransmit: bool,
@@ -101,6 +103,7 @@ impl Core {
             header: (settings.header.as_bytes() + options::on_segment(settings)) as u16,
             timestamps: settings.timestamps.then_some(settings.timestamp_clock),
             ts_recent: 0,
+            rcv_nxt: 1,
             dup_thresh: settings.dup_thresh,
             limited_transmit: settings.limited_transmit,
             restart_on_fast_retransmit: settings.rto.restart_on_fast_retransmit,
@@ -141,6 +144,13 @@ impl Core {
             InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
             InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14600)),
         };
+    }
+
+    /// Goes back to the initial window, if it is smaller, after a time without sending (RFC 5681 §4.1).
+    pub fn restart_after_idle(&mut self) {
+        let cwnd = self.windows.cwnd;
+        self.set_initial_window(false);
+        self.windows.cwnd = self.windows.cwnd.min(cwnd);
     }
 
     /// Lets the congestion window grow for the `acked` bytes that the last acknowledgement covered.
@@ -386,7 +396,7 @@ impl Core {
     pub fn bare_segment(&self, flags: Flags, now: Time) -> Packet {
         Packet {
             seq: self.snd_nxt,
-            ack: 1, // the peer's SYN
+            ack: self.rcv_nxt,
             stamp: now,
             window: 65535,
             payload: 0,

@@ -1,11 +1,12 @@
 //! TCP (RFC 9293): a reliable core and four replaceable parts.
 //!
 //! [`sender::Sender`] puts together loss recovery, congestion control, detection of spurious timeouts and
-//! the retransmission timer; [`receiver::Receiver`] is the other end.
+//! the retransmission timer; [`receiver::Receiver`] is the other end. [`connection::Connection`] is an end that does both.
 
 pub mod amount;
 pub mod board;
 pub mod congestion;
+pub mod connection;
 pub(crate) mod core;
 pub(crate) mod options;
 pub mod receiver;

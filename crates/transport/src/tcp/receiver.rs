@@ -122,6 +122,41 @@ impl Receiver {
         }
     }
 
+    /// The peer's SYN arrives at an end that answers it by itself.
+    pub(crate) fn on_handshake(&mut self, packet: &Packet) {
+        self.note_timestamp(packet);
+        self.rcv_nxt = self.rcv_nxt.max(1);
+        self.last_ack_sent = self.rcv_nxt;
+    }
+
+    /// A segment without data arrives; its timestamp may be the one to echo.
+    pub(crate) fn on_bare_segment(&mut self, packet: &Packet) {
+        if self.rcv_nxt > 0 {
+            self.note_timestamp(packet);
+        }
+    }
+
+    /// Acknowledges again what it has.
+    pub(crate) fn acknowledge_again(&mut self, now: Time, out: &mut Outbox) {
+        self.acknowledge(None, now, out);
+    }
+
+    /// Lets the acknowledgement ride on a segment of the other direction; no ACK of its own is owed any more.
+    ///
+    /// differs: such a segment carries no SACK blocks (RFC 2018 §4 wants them on every ACK). They have left on the ACKs
+    /// that out-of-order data gets at once.
+    pub(crate) fn ride_on(&mut self, segment: &mut Packet) {
+        self.timer = None;
+        if self.unanswered > 0 {
+            self.unanswered = 0;
+            self.quick = self.quick.saturating_sub(1);
+        }
+        segment.ack = self.rcv_nxt;
+        segment.window = self.window;
+        segment.timestamps.1 = if self.timestamp_clock.is_some() { self.ts_recent } else { 0 };
+        self.last_ack_sent = self.rcv_nxt;
+    }
+
     /// The delayed ACK is due.
     pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
         if self.timer.is_some_and(|due| due <= now) {

@@ -45,6 +45,13 @@ pub enum State {
         /// How often it was sent.
         transmissions: u32,
     },
+    /// The peer's SYN is answered by our own; since when, and how often it was sent.
+    SynReceived {
+        /// When it was last sent.
+        sent: Time,
+        /// How often it was sent.
+        transmissions: u32,
+    },
     /// Data flows.
     Established,
     /// Everything, the FIN included, is acknowledged.
@@ -86,6 +93,25 @@ impl Sender {
         }
     }
 
+    /// Answers the peer's SYN: the SYN-ACK leaves.
+    pub(crate) fn accept(&mut self, now: Time, out: &mut Outbox) {
+        if self.state == State::Closed {
+            self.send_syn_ack(1, now, out);
+        }
+    }
+
+    /// The acknowledgement number that segments carry from now on, when the peer sends data too.
+    pub(crate) fn set_ack(&mut self, rcv_nxt: u64) {
+        self.core.rcv_nxt = rcv_nxt;
+    }
+
+    /// Goes back to the initial window after a time without sending (RFC 5681 §4.1).
+    pub(crate) fn restart_after_idle(&mut self) {
+        if self.state == State::Established {
+            self.core.restart_after_idle();
+        }
+    }
+
     /// Takes `bytes` more from the application.
     pub fn write(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
         assert!(!self.core.closed, "nothing can be written after close");
@@ -109,6 +135,10 @@ impl Sender {
             State::SynSent { sent, transmissions } if packet.flags.has(Flags::SYN) && packet.ack == 1 => {
                 self.on_syn_ack(packet, sent, transmissions, now, out);
             }
+            State::SynReceived { sent, transmissions } if !packet.flags.has(Flags::SYN) && packet.ack == 1 => {
+                self.establish(packet, sent, transmissions, now, out);
+                self.send(now, out);
+            }
             State::Established => self.on_ack(packet, now, out),
             _ => {}
         }
@@ -130,6 +160,10 @@ impl Sender {
             State::SynSent { transmissions, .. } => {
                 self.core.rto.back_off();
                 self.send_syn(transmissions + 1, now, out);
+            }
+            State::SynReceived { transmissions, .. } => {
+                self.core.rto.back_off();
+                self.send_syn_ack(transmissions + 1, now, out);
             }
             State::Established => self.on_retransmission_timeout(now, out),
             State::Closed | State::Finished | State::GivenUp => {}
@@ -204,8 +238,17 @@ impl Sender {
 
     fn send_syn(&mut self, transmissions: u32, now: Time, out: &mut Outbox) {
         self.state = State::SynSent { sent: now, transmissions };
-        let flags = if self.sack_permitted { Flags::SYN.with(Flags::SACK_PERMITTED) } else { Flags::SYN };
-        let syn = Packet { seq: 0, ack: 0, header: self.syn_header, ..self.core.bare_segment(flags, now) };
+        self.send_first(Flags::SYN, 0, now, out);
+    }
+
+    fn send_syn_ack(&mut self, transmissions: u32, now: Time, out: &mut Outbox) {
+        self.state = State::SynReceived { sent: now, transmissions };
+        self.send_first(Flags::SYN.with(Flags::ACK), self.core.rcv_nxt, now, out);
+    }
+
+    fn send_first(&mut self, flags: Flags, ack: u64, now: Time, out: &mut Outbox) {
+        let flags = if self.sack_permitted { flags.with(Flags::SACK_PERMITTED) } else { flags };
+        let syn = Packet { seq: 0, ack, header: self.syn_header, ..self.core.bare_segment(flags, now) };
         out.send(Port(0), syn);
         self.core.snd_nxt = 1;
         self.core.snd_max = 1;
@@ -213,6 +256,16 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, packet: &Packet, sent: Time, transmissions: u32, now: Time, out: &mut Outbox) {
+        self.establish(packet, sent, transmissions, now, out);
+        let before = self.core.snd_max;
+        self.send(now, out);
+        if self.core.snd_max == before {
+            out.send(Port(0), self.core.bare_segment(Flags::ACK, now)); // no data to carry the handshake's ACK
+        }
+    }
+
+    /// The peer has acknowledged our SYN.
+    fn establish(&mut self, packet: &Packet, sent: Time, transmissions: u32, now: Time, out: &mut Outbox) {
         self.state = State::Established;
         self.expiries = 0;
         self.core.snd_una = 1;
@@ -227,11 +280,6 @@ impl Sender {
             self.core.rto.restart_after_lost_syn(); // no sample from a resent SYN (Karn)
         }
         self.core.set_initial_window(lost);
-        let before = self.core.snd_max;
-        self.send(now, out);
-        if self.core.snd_max == before {
-            out.send(Port(0), self.core.bare_segment(Flags::ACK, now)); // no data to carry the handshake's ACK
-        }
     }
 
     fn on_ack(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
