@@ -295,7 +295,7 @@ class Sender:
 
     @property
     def state(self) -> str:
-        """One of closed, syn-sent, established, recovery, finished, given-up."""
+        """One of closed, syn-sent, syn-received, established, recovery, finished, given-up."""
 
 class Receiver:
     """The receiving end of a TCP connection; calls are like those of ``Sender``."""

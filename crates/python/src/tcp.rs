@@ -239,12 +239,13 @@ impl Sender {
         self.sender.rto().as_secs_f64()
     }
 
-    /// One of closed, syn-sent, established, recovery, finished, given-up.
+    /// One of closed, syn-sent, syn-received, established, recovery, finished, given-up.
     #[getter]
     fn state(&self) -> &'static str {
         match self.sender.state() {
             State::Closed => "closed",
             State::SynSent { .. } => "syn-sent",
+            State::SynReceived { .. } => "syn-received",
             State::Established if self.sender.is_recovering() => "recovery",
             State::Established => "established",
             State::Finished => "finished",
