@@ -143,6 +143,8 @@ fact_kinds! {
     Timeout = "timeout",
     /// Sender: the ACK after a timeout answered a transmission from before it, so the timeout was spurious; `seq` = number acknowledged. Known to the observer only.
     SpuriousTimeout = "spurious_timeout",
+    /// Sender: what the peer tells, or its silence, set the allowed rate (TFRC); `a` = rate in bit/s, `b` = loss event rate in units of 10^-9.
+    AllowedRate = "allowed_rate",
     /// Sender: a fast retransmit started; `seq` = segment resent, `a` = flight in bytes, `b` = duplicate ACKs counted.
     FastRetransmit = "fast_retransmit",
     /// Sender: the flow began; `a` = bytes to send.

@@ -15,6 +15,8 @@ use cellwind_engine::time::Time;
 
 use crate::tcp::Counters;
 use crate::tcp::settings::TcpSettings;
+use crate::tfrc::Tfrc;
+use crate::tfrc::settings::TfrcSettings;
 use crate::udp::{Udp, UdpSettings};
 use tcp::TcpCarrier;
 
@@ -71,6 +73,8 @@ pub enum Event {
     Arrived(Message),
     /// The message of this number has arrived at the peer, as far as this end can know.
     Ok(u32),
+    /// The message of this number was given up because its deadline is over.
+    Expired(u32),
     /// The peer sends no more.
     PeerClosed,
     /// The peer does not answer; nothing more will arrive or be sent.
@@ -95,6 +99,8 @@ pub enum Carrier {
     Tcp(TcpCarrier),
     /// UDP: neither.
     Udp(Udp),
+    /// TFRC: neither, at a rate that is fair to TCP.
+    Tfrc(Tfrc),
 }
 
 impl Carrier {
@@ -108,11 +114,17 @@ impl Carrier {
         Carrier::Udp(Udp::new(settings, flow, number))
     }
 
+    /// Association `number` of `flow` over TFRC.
+    pub fn tfrc(settings: &TfrcSettings, flow: FlowId, number: u16) -> Self {
+        Carrier::Tfrc(Tfrc::new(settings, flow, number))
+    }
+
     /// Opens the connection, where the transport has any; [`Event::Connected`] follows.
     pub fn open(&mut self, now: Time, out: &mut Outbox) {
         match self {
             Carrier::Tcp(tcp) => tcp.open(now, out),
             Carrier::Udp(udp) => udp.open(),
+            Carrier::Tfrc(tfrc) => tfrc.open(),
         }
     }
 
@@ -123,6 +135,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.send(now, message, out),
             Carrier::Udp(udp) => udp.send(now, message, out),
+            Carrier::Tfrc(tfrc) => tfrc.send(now, message, out),
         }
     }
 
@@ -131,6 +144,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.close(now, out),
             Carrier::Udp(_) => {}
+            Carrier::Tfrc(tfrc) => tfrc.close(now, out),
         }
     }
 
@@ -139,6 +153,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.on_packet(now, packet, out),
             Carrier::Udp(udp) => udp.on_packet(packet, out),
+            Carrier::Tfrc(tfrc) => tfrc.on_packet(now, packet, out),
         }
     }
 
@@ -147,6 +162,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.on_timeout(now, out),
             Carrier::Udp(_) => {}
+            Carrier::Tfrc(tfrc) => tfrc.on_timeout(now, out),
         }
     }
 
@@ -155,6 +171,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.next_timeout(),
             Carrier::Udp(_) => None,
+            Carrier::Tfrc(tfrc) => tfrc.next_timeout(),
         }
     }
 
@@ -168,6 +185,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.flow(),
             Carrier::Udp(udp) => udp.flow(),
+            Carrier::Tfrc(tfrc) => tfrc.flow(),
         }
     }
 
@@ -176,6 +194,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.written(),
             Carrier::Udp(udp) => udp.written(),
+            Carrier::Tfrc(tfrc) => tfrc.written(),
         }
     }
 
@@ -184,6 +203,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.connection().delivered(),
             Carrier::Udp(udp) => udp.delivered(),
+            Carrier::Tfrc(tfrc) => tfrc.delivered(),
         }
     }
 
@@ -192,6 +212,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.connection().counters(),
             Carrier::Udp(udp) => udp.counters(),
+            Carrier::Tfrc(tfrc) => tfrc.counters(),
         }
     }
 
@@ -200,6 +221,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.connection().check(),
             Carrier::Udp(udp) => udp.check(),
+            Carrier::Tfrc(tfrc) => tfrc.check(),
         }
     }
 
@@ -207,6 +229,7 @@ impl Carrier {
         match self {
             Carrier::Tcp(tcp) => tcp.events(),
             Carrier::Udp(udp) => udp.events(),
+            Carrier::Tfrc(tfrc) => tfrc.events(),
         }
     }
 }

@@ -65,13 +65,18 @@ impl LossHistory {
         }
     }
 
+    /// Whether packet `number` would be news: not here yet, not given up, and not far from all others.
+    pub fn is_new(&self, number: u64) -> bool {
+        let known = self.above.binary_search_by_key(&number, |&(other, _)| other).is_ok();
+        number >= self.next && !known && number - self.next <= LARGEST_GAP
+    }
+
     /// Packet `number` arrives; the sender measures a round trip of `rtt`.
     pub fn on_packet(&mut self, now: Time, number: u64, rtt: Span) -> Told {
-        let at = self.above.partition_point(|&(other, _)| other < number);
-        let known = self.above.get(at).is_some_and(|&(other, _)| other == number);
-        if number < self.next || known || number - self.next > LARGEST_GAP {
-            return Told::Nothing; // a duplicate, too late to matter, or nonsense
+        if !self.is_new(number) {
+            return Told::Nothing;
         }
+        let at = self.above.partition_point(|&(other, _)| other < number);
         self.above.insert(at, (number, now));
         self.highest = self.highest.max(number);
         let mut told = Told::Nothing;

@@ -7,3 +7,8 @@ pub mod equation;
 pub mod losses;
 pub mod rate;
 pub mod report;
+pub mod settings;
+
+mod endpoint;
+
+pub use endpoint::Tfrc;

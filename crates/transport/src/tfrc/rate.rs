@@ -130,9 +130,10 @@ impl RateControl {
         }
     }
 
-    /// Feedback arrives.
-    pub fn on_feedback(&mut self, now: Time, feedback: Feedback) {
-        let sample = (now.since(feedback.sent) - feedback.delay).as_secs_f64().max(1e-9);
+    /// Feedback arrives; gives the round trip that it shows.
+    pub fn on_feedback(&mut self, now: Time, feedback: Feedback) -> Span {
+        let measured = now.since(feedback.sent) - feedback.delay;
+        let sample = measured.as_secs_f64().max(1e-9);
         let is_first = self.rtt.is_none();
         let rtt = self.rtt.map_or(sample, |rtt| Q * rtt + (1.0 - Q) * sample);
         self.rtt = Some(rtt);
@@ -151,6 +152,7 @@ impl RateControl {
             self.set_rate(now, limit);
         }
         self.restart(now);
+        measured
     }
 
     /// The nofeedback timer has expired (RFC 5348 §4.4).

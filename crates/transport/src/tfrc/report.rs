@@ -57,6 +57,11 @@ impl Reports {
         }
     }
 
+    /// Whether packet `number` would be news: one that comes after three later ones counts as lost.
+    pub fn is_new(&self, number: u64) -> bool {
+        self.losses.is_new(number)
+    }
+
     /// A data packet arrives; gives the feedback that is due at once.
     pub fn on_packet(&mut self, now: Time, arrival: Arrival) -> Option<Feedback> {
         let is_first = self.latest.is_none();
