@@ -8,7 +8,7 @@ use cellwind_engine::machine::{Outbox, Port};
 use cellwind_engine::packet::{Body, Deadline, Flags, FlowId, Packet, SackBlocks};
 use cellwind_engine::time::{Span, Time};
 
-use super::board::Board;
+use super::board::{Board, Segment};
 use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
 use super::options;
 use super::rto::Rto;
@@ -63,6 +63,8 @@ pub(crate) struct Core {
     pub closed: bool,
 
     pub board: Board,
+    /// Bytes that cumulative or selective acknowledgements have reported so far.
+    pub delivered: u64,
     pub windows: Windows,
     /// The window that the present fast recovery leads to.
     pub reduced: u64,
@@ -117,6 +119,7 @@ impl Core {
             written: 1,
             closed: false,
             board: Board::default(),
+            delivered: 0,
             windows: Windows { cwnd: mss, ssthresh },
             reduced: mss,
             congestion: Congestion::new(settings),
@@ -197,7 +200,7 @@ impl Core {
         self.windows.cwnd = self.mss;
         self.snd_nxt = self.snd_una;
         self.duplicate_acks = 0;
-        self.board.forget_sacked(); // RFC 2018 §8: the receiver may have reneged
+        self.board.forget(); // RFC 2018 §8: the receiver may have reneged
         self.congestion.on_timeout(&mut self.windows, self.mss, now, self.snd_nxt);
     }
 
@@ -296,10 +299,25 @@ impl Core {
         }
     }
 
-    /// Takes `ack`, which is above SND.UNA: moves the window and measures the round trip.
-    pub fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
+    /// Takes the SACK blocks of an ACK, calls `visit` for each segment newly reported, and returns their bytes.
+    pub fn take_blocks(&mut self, packet: &Packet, visit: impl FnMut(&Segment)) -> u64 {
+        if packet.sack.is_empty() {
+            return 0;
+        }
+        let blocks = packet.sack.iter(packet.ack);
+        let above = blocks.filter(|&(start, _)| start >= packet.ack); // D-SACK below the ACK tells nothing here
+        let newly_sacked = self.board.mark_reported(above, visit);
+        self.delivered += newly_sacked;
+        newly_sacked
+    }
+
+    /// Takes `ack`, which is above SND.UNA: moves the window, calls `visit` for each segment that it is the first to
+    /// report, and measures the round trip.
+    #[inline]
+    pub fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox, visit: impl FnMut(&Segment)) {
         let flight = self.flight();
-        let acknowledged = self.board.acknowledge(packet.ack);
+        let acknowledged = self.board.acknowledge(packet.ack, visit);
+        self.delivered += acknowledged.delivered;
         self.arrived = Arrived { flight, rtt: acknowledged.timed.map(|sent| now - sent) };
         let sample = if let Some(clock) = self.timestamps {
             self.timestamp_sample(packet, clock, now)
@@ -358,7 +376,7 @@ impl Core {
     }
 
     /// Bytes before SND.NXT that the receiver is known to hold, while SND.NXT catches up after a timeout.
-    pub fn sacked_before_next(&self) -> u64 {
+    pub fn sacked_before_next(&mut self) -> u64 {
         if self.snd_nxt < self.snd_max { self.board.sacked_below(self.snd_nxt) } else { 0 }
     }
 

@@ -12,6 +12,7 @@ use cellwind_engine::time::{Span, Time};
 use super::core::ticks;
 use super::options;
 use super::settings::{DelayedAck, TcpSettings};
+use runs::Runs;
 
 /// The receiving end of a connection. ACKs leave through port 0.
 #[derive(Clone, Debug)]
@@ -28,10 +29,8 @@ pub struct Receiver {
 
     /// RCV.NXT; zero until the SYN arrives.
     rcv_nxt: u64,
-    /// Runs of data above a gap, in order of sequence numbers.
-    runs: Vec<Run>,
-    /// Counts arrivals, to tell which run changed last.
-    arrivals: u64,
+    /// Data above a gap.
+    runs: Runs,
     /// Data segments in order that no ACK answers yet.
     unanswered: u32,
     /// ACKs that still leave at once, at the start of the connection.
@@ -43,14 +42,6 @@ pub struct Receiver {
     stamp_recent: Time,
     last_ack_sent: u64,
     fin: Option<u64>,
-}
-
-/// Received data above a gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    start: u64,
-    end: u64,
-    touched: u64,
 }
 
 impl Receiver {
@@ -69,8 +60,7 @@ impl Receiver {
             quick: settings.delayed_ack.quick,
             timestamp_clock: settings.timestamps.then_some(settings.timestamp_clock),
             rcv_nxt: 0,
-            runs: Vec::new(),
-            arrivals: 0,
+            runs: Runs::default(),
             unanswered: 0,
             timer: None,
             ts_recent: 0,
@@ -101,10 +91,9 @@ impl Receiver {
                 self.fin = Some(end);
             }
             if start > before {
-                self.insert(start, end);
+                self.runs.insert(start, end);
             } else {
-                self.rcv_nxt = end;
-                self.absorb();
+                self.rcv_nxt = self.runs.absorb(end);
             }
         }
         let nothing_new = duplicate == Some((start, end));
@@ -191,14 +180,7 @@ impl Receiver {
 
     /// Checks that the runs above the gap are apart and in order.
     pub fn check(&self) -> Result<(), String> {
-        let mut previous = self.rcv_nxt;
-        for run in &self.runs {
-            if run.start <= previous || run.end <= run.start {
-                return Err(format!("run {run:?} after {previous}"));
-            }
-            previous = run.end;
-        }
-        Ok(())
+        self.runs.check(self.rcv_nxt)
     }
 
     fn on_syn(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
@@ -232,29 +214,7 @@ impl Receiver {
         if start < self.rcv_nxt {
             return Some((start, end.min(self.rcv_nxt)));
         }
-        let known = self.runs.iter().find(|run| run.start < end && start < run.end)?;
-        Some((start.max(known.start), end.min(known.end)))
-    }
-
-    /// Adds `[start, end)` above the gap, joining the runs it touches.
-    fn insert(&mut self, start: u64, end: u64) {
-        self.arrivals += 1;
-        let first = self.runs.partition_point(|run| run.end < start);
-        let after = self.runs.partition_point(|run| run.start <= end);
-        let mut run = Run { start, end, touched: self.arrivals };
-        for joined in &self.runs[first..after] {
-            run.start = run.start.min(joined.start);
-            run.end = run.end.max(joined.end);
-        }
-        self.runs.splice(first..after, [run]);
-    }
-
-    /// Moves RCV.NXT over the runs that have become contiguous.
-    fn absorb(&mut self) {
-        let reached = self.runs.iter().take_while(|run| run.start <= self.rcv_nxt).count();
-        for run in self.runs.drain(..reached) {
-            self.rcv_nxt = self.rcv_nxt.max(run.end);
-        }
+        self.runs.overlap(start, end)
     }
 
     fn acknowledge(&mut self, duplicate: Option<(u64, u64)>, now: Time, out: &mut Outbox) {
@@ -279,14 +239,8 @@ impl Receiver {
             ack.sack.push(ack.ack, start, end);
             ack.flags = ack.flags.with(Flags::D_SACK);
         }
-        // A window holds few runs, so that a scan for the latest is cheaper than keeping them sorted.
-        let mut newest = u64::MAX;
-        while ack.sack.len() < self.most_blocks {
-            let Some(run) = self.runs.iter().filter(|run| run.touched < newest).max_by_key(|run| run.touched) else {
-                break;
-            };
-            newest = run.touched;
-            ack.sack.push(ack.ack, run.start, run.end);
+        for (start, end) in self.runs.latest().take(self.most_blocks.saturating_sub(ack.sack.len())) {
+            ack.sack.push(ack.ack, start, end);
         }
         ack.header += options::sack(ack.sack.len()) as u16;
     }
@@ -330,5 +284,6 @@ pub fn scale_for(buffer: u64) -> u32 {
 
 const MOST_SCALE: u32 = 14;
 
+mod runs;
 #[cfg(test)]
 mod tests;

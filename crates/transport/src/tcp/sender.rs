@@ -294,11 +294,10 @@ impl Sender {
         if packet.ack >= before {
             core.snd_wnd = u64::from(packet.window); // not from an old segment (RFC 9293 §3.10.7.4)
         }
-        let blocks = packet.sack.iter(packet.ack);
-        let above = blocks.filter(|&(start, _)| start >= packet.ack); // D-SACK below the ACK tells nothing here
-        let newly_sacked = above.map(|(start, end)| core.board.mark_sacked(start, end)).sum();
+        let recovery = &mut self.recovery;
+        let newly_sacked = core.take_blocks(packet, |segment| recovery.on_delivered(segment));
         if packet.ack > before {
-            core.accept(packet, now, out);
+            core.accept(packet, now, out, |segment| recovery.on_delivered(segment));
             self.expiries = 0;
             self.judge_timeout(packet, out);
             let ack = Ack { acked: packet.ack - before, newly_sacked };

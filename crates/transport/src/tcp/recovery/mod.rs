@@ -11,6 +11,7 @@ mod tahoe;
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::time::Time;
 
+use super::board::Segment;
 use super::core::Core;
 use super::settings::{BugFix, RecoverySettings};
 use newreno::NewReno;
@@ -36,6 +37,10 @@ pub(crate) enum Timer {
 
 /// What a recovery must answer.
 pub(crate) trait LossRecovery {
+    /// A segment is reported for the first time, by a SACK block or the cumulative ACK; as it was before. Comes before the
+    /// calls for the ACK that reports it.
+    fn on_delivered(&mut self, _: &Segment) {}
+
     /// An acknowledgement that does not move SND.UNA while data is outstanding.
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox);
 
@@ -87,6 +92,11 @@ macro_rules! each {
 }
 
 impl LossRecovery for Recovery {
+    #[inline]
+    fn on_delivered(&mut self, segment: &Segment) {
+        each!(self, recovery => recovery.on_delivered(segment))
+    }
+
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
         each!(self, recovery => recovery.on_duplicate_ack(core, ack, now, out))
     }

@@ -34,65 +34,49 @@ enum Next {
     Rescue(u64),
 }
 
-/// One pass over the scoreboard.
-#[derive(Clone, Copy, Debug, Default)]
-struct Survey {
-    /// Bytes believed to be in the network (SetPipe, §4).
-    pipe: u64,
-    /// The lowest segment NextSeg may resend by rule 1.
-    first_lost: Option<u64>,
-    /// The same by rule 3, without IsLost.
-    first_hole: Option<u64>,
-    /// The highest segment without SACK, for rule 4.
-    last_hole: Option<u64>,
-    /// IsLost(HighACK + 1).
-    front_is_lost: bool,
-}
-
 impl Sack {
     pub fn new(settings: &SackSettings) -> Self {
         Sack { rescue: settings.rescue, phase: Phase::Open, recovery_point: 0, high_rxt: 0 }
     }
 
-    fn survey(&self, core: &Core) -> Survey {
-        let mut survey = Survey::default();
-        let mut sacked_above = false;
-        core.board.for_each_with_loss(core.dup_thresh, core.mss, |segment, is_lost| {
-            if segment.sacked {
-                sacked_above = true;
-                return;
-            }
-            let length = segment.end - segment.start;
-            let resent = segment.start < self.high_rxt;
-            survey.pipe += if is_lost { 0 } else { length } + if resent { length } else { 0 };
-            survey.last_hole.get_or_insert(segment.start);
-            if !resent && sacked_above {
-                survey.first_hole = Some(segment.start);
-                if is_lost {
-                    survey.first_lost = Some(segment.start);
-                }
-            }
-            if segment.start == core.snd_una {
-                survey.front_is_lost = is_lost;
-            }
-        });
-        survey
+    /// IsLost (§4) for all segments at once: it holds below the run of SACKed data that, with those above it, makes
+    /// DupThresh runs or more than (DupThresh − 1) · SMSS bytes.
+    fn find_losses(core: &mut Core) {
+        let enough = u64::from(core.dup_thresh.saturating_sub(1)) * core.mss;
+        let (mut runs, mut bytes) = (0, 0);
+        let reaches = |&(start, end): &(u64, u64)| {
+            runs += 1;
+            bytes += end - start;
+            runs >= core.dup_thresh || bytes > enough
+        };
+        let run = core.board.runs().rev().find(reaches);
+        if let Some((start, _)) = run {
+            // differs: what was found lost stays lost, though runs of less than a segment may join to fewer.
+            core.board.lose_below(start, |_| {});
+        }
+    }
+
+    /// IsLost(HighACK + 1).
+    fn front_is_lost(core: &Core) -> bool {
+        core.board.at(core.snd_una).is_some_and(|segment| segment.lost && !segment.sacked)
     }
 
     /// NextSeg: rules 1 to 4 in their order.
-    fn next(&self, core: &Core, survey: &Survey) -> Option<Next> {
-        if let Some(start) = survey.first_lost {
-            return Some(Next::Resend(start));
+    fn next(&self, core: &Core) -> Option<Next> {
+        let missing = core.board.first_missing(self.high_rxt.max(core.snd_una));
+        let hole = missing.filter(|segment| core.board.highest_sacked().is_some_and(|highest| segment.end < highest));
+        if let Some(segment) = hole.filter(|segment| segment.lost) {
+            return Some(Next::Resend(segment.start));
         }
         if core.can_send_new() {
             return Some(Next::New);
         }
-        if let Some(start) = survey.first_hole {
-            return Some(Next::Resend(start));
+        if let Some(segment) = hole {
+            return Some(Next::Resend(segment.start));
         }
         let Phase::Recovery { rescue_rxt } = self.phase else { return None };
         let may_rescue = self.rescue == Rescue::On && rescue_rxt.is_none_or(|rescued| core.snd_una > rescued);
-        survey.last_hole.filter(|_| may_rescue).map(Next::Rescue)
+        core.board.last_missing().filter(|_| may_rescue).map(|segment| Next::Rescue(segment.start))
     }
 
     /// §5 (4): enters recovery.
@@ -107,19 +91,19 @@ impl Sack {
 
     /// §5 (C): sends while the pipe leaves room for a segment.
     fn fill_pipe(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
-        loop {
-            let survey = self.survey(core);
-            if core.windows.cwnd < survey.pipe + core.mss {
-                return;
-            }
-            match self.next(core, &survey) {
+        while core.windows.cwnd >= core.board.pipe() + core.mss {
+            match self.next(core) {
                 Some(Next::Resend(start)) => {
                     core.resend(start, now, out);
                     self.high_rxt = core.board.at(start).map_or(start, |segment| segment.end); // (C.2)
                 }
                 Some(Next::New) => core.send_new(now, out), // (C.3)
                 Some(Next::Rescue(start)) => {
+                    let counted = core.board.at(start).is_some_and(|segment| segment.resent);
                     core.resend(start, now, out);
+                    if !counted {
+                        core.board.discount_resent(start); // HighRxt stays where it is, and SetPipe asks for that
+                    }
                     self.phase = Phase::Recovery { rescue_rxt: Some(self.recovery_point) };
                 }
                 None => return,
@@ -130,6 +114,7 @@ impl Sack {
 
 impl LossRecovery for Sack {
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
+        Self::find_losses(core);
         if self.phase != Phase::Open {
             self.fill_pipe(core, now, out);
             return;
@@ -139,7 +124,7 @@ impl LossRecovery for Sack {
         }
         core.duplicate_acks += 1;
         let may_enter = core.snd_una >= self.recovery_point;
-        if may_enter && (core.duplicate_acks >= core.dup_thresh || self.survey(core).front_is_lost) {
+        if may_enter && (core.duplicate_acks >= core.dup_thresh || Self::front_is_lost(core)) {
             self.enter(core, now, out);
             self.fill_pipe(core, now, out);
         } else if core.duplicate_acks < core.dup_thresh {
@@ -148,6 +133,7 @@ impl LossRecovery for Sack {
     }
 
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
+        Self::find_losses(core);
         match self.phase {
             Phase::Open => core.grow(ack.acked, now),
             Phase::Recovery { .. } if core.snd_una >= self.recovery_point => self.phase = Phase::Open, // §5 (A)
@@ -165,12 +151,79 @@ impl LossRecovery for Sack {
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         match self.phase {
             // After a timeout the receiver already holds some of what lies before SND.NXT.
-            Phase::Open => core.send_within(core.windows.cwnd + core.sacked_before_next(), now, out),
+            Phase::Open => {
+                let window = core.windows.cwnd + core.sacked_before_next();
+                core.send_within(window, now, out);
+            }
             Phase::Recovery { .. } => {}
         }
     }
 
     fn is_recovering(&self) -> bool {
         self.phase != Phase::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::settings::TcpSettings;
+    use cellwind_engine::packet::FlowId;
+    use cellwind_engine::units::Size;
+
+    /// A core with `count` segments of `length` bytes in flight, where a full segment has 100.
+    fn core(count: u64, length: u64) -> Core {
+        let mut core = Core::new(&TcpSettings { mss: Size::from_bytes(100), ..TcpSettings::default() }, FlowId(0));
+        (0..count).for_each(|n| core.board.push(1 + n * length, 1 + (n + 1) * length, Time::ZERO));
+        (core.snd_una, core.snd_nxt, core.snd_max) = (1, 1 + count * length, 1 + count * length);
+        core
+    }
+
+    fn lost(core: &mut Core) -> Vec<u64> {
+        Sack::find_losses(core);
+        core.board.iter().filter(|segment| segment.lost).map(|segment| segment.start).collect()
+    }
+
+    #[test]
+    fn loss_needs_more_than_two_segments_of_sacked_data_above() {
+        let mut core = core(8, 100);
+        core.board.mark_sacked(201, 401, |_| {});
+        assert_eq!(lost(&mut core), [0; 0]);
+        core.board.mark_sacked(401, 501, |_| {});
+        assert_eq!(lost(&mut core), [1, 101]);
+    }
+
+    #[test]
+    fn loss_needs_three_separate_runs_when_they_are_short() {
+        let mut core = core(8, 10);
+        core.board.mark_sacked(11, 21, |_| {});
+        core.board.mark_sacked(31, 41, |_| {});
+        assert_eq!(lost(&mut core), [0; 0]);
+        core.board.mark_sacked(51, 61, |_| {});
+        assert_eq!(lost(&mut core), [1]);
+    }
+
+    #[test]
+    fn what_is_sacked_decides_as_the_definition_does_for_each_segment() {
+        // RFC 6675 §4, IsLost, segment by segment, for blocks in any order.
+        for seed in 0..200_u64 {
+            let mut core = core(30, 100);
+            for step in 0..25 {
+                let first = (seed * 7919 + step * step * 104_729 + step * 31) % 30;
+                let after = first + 1 + (seed + step) % 2;
+                core.board.mark_sacked(1 + first * 100, 1 + after * 100, |_| {});
+                let is_sacked: Vec<bool> = core.board.iter().map(|segment| segment.sacked).collect();
+                let is_lost = |place: usize| {
+                    let above = &is_sacked[place..];
+                    let runs = above.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+                    let bytes = 100 * above.iter().filter(|&&sacked| sacked).count();
+                    !is_sacked[place] && (runs >= 3 || bytes > 200)
+                };
+                let expected: Vec<u64> = (0..30).filter(|&n| is_lost(n)).map(|n| 1 + 100 * n as u64).collect();
+                Sack::find_losses(&mut core);
+                let holes = core.board.iter().filter(|segment| segment.lost && !segment.sacked);
+                assert_eq!(holes.map(|segment| segment.start).collect::<Vec<_>>(), expected);
+            }
+        }
     }
 }
