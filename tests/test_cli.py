@@ -17,7 +17,20 @@ import pytest
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("run", "check", "list", "report", "analyze", "emulate", "ctl", "compare", "reproduce", "swarm", "schema")
+COMMANDS = (
+    "run",
+    "check",
+    "list",
+    "report",
+    "analyze",
+    "emulate",
+    "ctl",
+    "compare",
+    "reproduce",
+    "script",
+    "swarm",
+    "schema",
+)
 SMALL = ("umts-384", "--set", "flow.download.bulk=20 kB")
 # Virtual weeks: a run that only Ctrl-C ends.
 ENDLESS = ("umts-384", "--set", "flow.download.bulk=unlimited", "--set", "stop_at=2000 h")

@@ -225,6 +225,53 @@ class Segment:
     def tsecr(self) -> int | None:
         """Timestamp echo reply; None without the option."""
 
+@final
+class Script:
+    """A script that was read and found right: segments given to one end of a connection, and what it must answer."""
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Script:
+        """Reads a file. Raises ScenarioError, with the line."""
+
+    @staticmethod
+    def parse(text: str, name: str = "script") -> Script:
+        """Reads the text of a script. Raises ScenarioError, with the line."""
+
+    def play(self) -> ScriptRun:
+        """Plays it against cellwind's own sender or receiver, in virtual time."""
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+
+    @property
+    def summary(self) -> str:
+        """The comment above the first key, on one line."""
+
+    @property
+    def test(self) -> str:
+        """The end under test: sender or receiver."""
+
+@final
+class ScriptRun:
+    """What a script expected beside what was seen."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything was as expected."""
+
+    @property
+    def report(self) -> str:
+        """The first difference with the segments around it, and the claims that do not hold; empty when all is well."""
+
+    @property
+    def table(self) -> str:
+        """Everything expected and seen, side by side; what differs is marked."""
+
+    @property
+    def seen(self) -> list[tuple[float, str]]:
+        """Instants in seconds and segments that were seen."""
+
 class Sender:
     """The sending end of a TCP connection.
 

@@ -12,6 +12,13 @@ True
 >>> data = sender.write(10_000, t=0.1)
 >>> data[0].seq, data[0].t
 (1, 0.1)
+
+A script says it all at once (docs/scripts.md):
+
+>>> from cellwind.tcp import Script
+>>> head = ['test = "sender"', 'transport = "reno"', "---"]
+>>> Script.parse(chr(10).join([*head, "0 open", "0 > syn", "1s > syn"])).play().holds
+True
 """
 
 from __future__ import annotations
@@ -19,10 +26,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cellwind import _core
-from cellwind._core import Segment
+from cellwind._core import Script, ScriptRun, Segment
 from cellwind.scenario import Value, to_toml_value
 
-__all__ = ["Receiver", "Segment", "Sender"]
+__all__ = ["Receiver", "Script", "ScriptRun", "Segment", "Sender"]
 
 
 class Sender(_core.Sender):

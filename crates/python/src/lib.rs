@@ -8,6 +8,7 @@ mod mismatch;
 mod replay;
 mod run;
 mod scenario;
+mod script;
 mod tcp;
 
 use pyo3::pymodule;
@@ -33,6 +34,8 @@ mod _core {
     use crate::run::{CancelFlag, Run, fact_kinds, run, swarm};
     #[pymodule_export]
     use crate::scenario::{Scenario, preset_text, presets, schema};
+    #[pymodule_export]
+    use crate::script::{Script, ScriptRun};
     #[pymodule_export]
     use crate::tcp::{Receiver, Segment, Sender};
 

@@ -176,6 +176,14 @@ impl ScenarioError {
         self
     }
 
+    /// Takes keys away from the front of the path, where they stand for nothing in the file.
+    pub(crate) fn without(mut self, front: &[&str]) -> Self {
+        if self.0.path.iter().zip(front).all(|(key, front)| key == front) && self.0.path.len() >= front.len() {
+            self.0.path.drain(..front.len());
+        }
+        self
+    }
+
     /// Says what stands there.
     pub fn found(mut self, found: impl Into<String>) -> Self {
         self.0.found = Some(found.into());
@@ -209,6 +217,12 @@ impl ScenarioError {
         report.nearest = report.path.last().and_then(|unknown| nearest(unknown, &candidates));
         report.allowed = Some(report.allowed.take().map_or(other.to_string(), |known| format!("{known}, {other}")));
         self
+    }
+
+    /// The same where the unknown key stands at the top.
+    pub(crate) fn also_known_at_top(self, other: &str) -> Self {
+        let is_unknown_key = self.mistake() == Mistake::UnknownKey && self.keys().len() == 1;
+        if is_unknown_key { self.also_known(other) } else { self }
     }
 
     /// Adds a sentence at the end of the report.

@@ -22,6 +22,7 @@ mod read;
 pub mod resolve;
 pub mod run;
 pub mod schema;
+pub mod script;
 pub mod session;
 pub mod source;
 mod spikes;

@@ -115,8 +115,24 @@ pub fn preset_text(kind: Kind, name: &str) -> Result<&'static str, ScenarioError
 
 /// The TCP settings that a TOML value describes at the place of a flow's `transport`: a preset's name or a table.
 pub fn tcp_settings(transport: &str) -> Result<TcpSettings, ScenarioError> {
-    let text = "[link.wire]\n[flow.alone]\nbulk = \"1 B\"\ntransport = \"reno\"\n";
-    let loaded = parse(text, "transport", &[("flow.alone.transport".into(), transport.into())])?;
+    let sets = [("flow.alone.transport".into(), transport.into())];
+    settings_of(parse(&format!("{ALONE}transport = \"reno\"\n"), "transport", &sets)?)
+}
+
+/// The TCP settings of a `transport` that stands elsewhere than in a flow.
+pub(crate) fn tcp_settings_of(transport: Node) -> Result<TcpSettings, ScenarioError> {
+    let mut tree = Node::parse(&Source::new("transport", ALONE))?;
+    let flow = tree.as_table_mut().and_then(|tree| tree.get_mut("flow")).and_then(Node::as_table_mut);
+    let alone = flow.and_then(|flow| flow.get_mut("alone")).and_then(Node::as_table_mut).expect("it stands there");
+    alone.insert("transport".to_string(), transport);
+    let loaded = from_tree(tree, Vec::new(), "transport".into(), String::new());
+    settings_of(loaded.map_err(|error| error.without(&["flow", "alone"]))?)
+}
+
+/// A scenario of one flow whose transport is still to be told.
+const ALONE: &str = "[link.wire]\n[flow.alone]\nbulk = \"1 B\"\n";
+
+fn settings_of(loaded: Loaded) -> Result<TcpSettings, ScenarioError> {
     let Protocol::Tcp(settings) = loaded.scenario.flow["alone"].transport.protocol.clone();
     Ok(settings)
 }
