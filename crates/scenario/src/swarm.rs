@@ -269,6 +269,7 @@ impl Draw {
         line(format!("initial_window = \"{}\"", self.choose(&["1 segment", "rfc3390", "rfc6928"])));
         line(format!("timestamps = {}\nwindow_scaling = {}", self.chance(0.5), self.chance(0.5)));
         line(format!("limited_transmit = {}\ndup_thresh = {}", self.chance(0.5), self.between(1, 5)));
+        line(format!("pacing = \"{}\"", self.choose(&["off", "off", "by-window"])));
         let is_classic = ["tahoe", "reno", "newreno"].contains(&preset);
         if is_classic {
             line(format!("recovery.bug_fix = \"{}\"", self.choose(&["off", "less-careful", "careful"])));

@@ -104,6 +104,8 @@ def _notes(transport: Mapping[str, Any], header: int) -> list[str]:
         notes.append("the kernel starts with the highest slow start threshold")
     if not transport["limited_transmit"]:
         notes.append("the kernel always has limited transmit")
+    if transport["pacing"] != "off":
+        notes.append("the kernel does not pace without a queue discipline that asks for it")
     if transport["delayed_ack"]["every"] > 1:
         notes.append("the kernel delays acknowledgements as it finds best")
     if seconds(rto["initial"]) != _INITIAL_RTO_S:

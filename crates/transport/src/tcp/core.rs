@@ -11,8 +11,9 @@ use cellwind_engine::time::{Span, Time};
 use super::board::{Board, Segment};
 use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
 use super::options;
+use super::pacing::{Pacer, pace_of_window};
 use super::rto::Rto;
-use super::settings::{InitialWindow, Lifetime, RttTiming, TcpSettings};
+use super::settings::{InitialWindow, Lifetime, Pacing, RttTiming, TcpSettings};
 
 /// Counts of a sender's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub(crate) struct Core {
     /// The window that the present fast recovery leads to.
     pub reduced: u64,
     congestion: Congestion,
+    /// The pace of segments, if they have one.
+    pacer: Option<Box<Pacer>>,
     arrived: Arrived,
     pub duplicate_acks: u32,
     /// Bytes sent by Limited Transmit since the last new ACK.
@@ -123,6 +126,7 @@ impl Core {
             windows: Windows { cwnd: mss, ssthresh },
             reduced: mss,
             congestion: Congestion::new(settings),
+            pacer: (settings.pacing != Pacing::Off).then(|| Box::new(Pacer::default())),
             arrived: Arrived::default(),
             duplicate_acks: 0,
             limited_bytes: 0,
@@ -257,10 +261,43 @@ impl Core {
             if data_end > limit && !(self.flight() == 0 && limit > self.snd_una) {
                 return;
             }
+            if !self.pace_allows(now) {
+                return;
+            }
             if resending {
                 self.resend(self.snd_nxt, now, out);
             } else {
                 self.send_new_until(end, now, out);
+            }
+        }
+    }
+
+    /// Whether the pace lets a segment leave now. If not, [`paced_until`](Self::paced_until) says when it does; loops that
+    /// send as much as the windows allow ask before each segment.
+    #[inline]
+    pub fn pace_allows(&mut self, now: Time) -> bool {
+        self.pacer.as_mut().is_none_or(|pacer| pacer.allows(now))
+    }
+
+    /// When a segment that waits for its pace may leave.
+    #[inline]
+    pub fn paced_until(&self) -> Option<Time> {
+        self.pacer.as_ref().and_then(|pacer| pacer.release())
+    }
+
+    /// Whether a segment waited for its pace, and need wait no longer.
+    pub fn take_release(&mut self, now: Time) -> bool {
+        self.pacer.as_mut().is_some_and(|pacer| pacer.take_release(now))
+    }
+
+    /// Adapts the pace to the windows and the round trip.
+    #[inline]
+    pub fn set_pace(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            let Windows { cwnd, ssthresh } = self.windows;
+            let flight = self.snd_nxt - self.snd_una;
+            if let Some(pace) = pace_of_window(cwnd, ssthresh, flight, self.rto.srtt(), self.mss) {
+                pacer.set(pace, self.mss);
             }
         }
     }
@@ -455,6 +492,9 @@ impl Core {
             self.counters.segments_retransmitted += u64::from(transmission > 1);
         }
         out.send(Port(0), packet);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(u64::from(payload), now);
+        }
         if self.timer.is_none() {
             self.timer = Some(now + self.rto.current()); // RFC 6298 §5.1
         }

@@ -9,6 +9,7 @@ pub mod congestion;
 pub mod connection;
 pub(crate) mod core;
 pub(crate) mod options;
+pub(crate) mod pacing;
 pub mod receiver;
 pub(crate) mod recovery;
 pub mod rto;

@@ -145,8 +145,11 @@ impl Sender {
         self.report(out);
     }
 
-    /// The retransmission timer has expired.
+    /// The retransmission timer has expired, or a segment that waited for its pace may leave.
     pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+        if self.core.take_release(now) && self.state == State::Established {
+            self.recovery.resume(&mut self.core, now, out);
+        }
         if self.core.timer.is_none_or(|due| due > now) {
             return;
         }
@@ -171,9 +174,14 @@ impl Sender {
         self.report(out);
     }
 
-    /// When the retransmission timer expires.
+    /// When the retransmission timer expires, or a segment that waits for its pace may leave.
+    #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
-        self.core.timer
+        match (self.core.timer, self.core.paced_until()) {
+            (timer, None) => timer,
+            (None, release) => release,
+            (Some(timer), Some(release)) => Some(timer.min(release)),
+        }
     }
 
     /// Where the connection stands.
@@ -280,6 +288,7 @@ impl Sender {
             self.core.rto.restart_after_lost_syn(); // no sample from a resent SYN (Karn)
         }
         self.core.set_initial_window(lost);
+        self.core.set_pace();
     }
 
     fn on_ack(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
@@ -325,6 +334,7 @@ impl Sender {
                 self.core.restart_timer(now);
             }
         }
+        self.core.set_pace();
         self.send(now, out);
     }
 

@@ -55,6 +55,8 @@ pub struct TcpSettings {
     pub congestion: CongestionSettings,
     /// How the congestion window grows in slow start, and when that ends before a loss ends it.
     pub slow_start: SlowStartSettings,
+    /// Whether segments leave at a pace of their own, beside what the windows allow.
+    pub pacing: Pacing,
     /// How a spurious timeout is noticed and answered.
     pub spurious: SpuriousSettings,
     /// The retransmission timer.
@@ -82,6 +84,7 @@ impl Default for TcpSettings {
             recovery: RecoverySettings::Newreno(NewRenoSettings::default()),
             congestion: CongestionSettings::Aimd(AimdSettings::default()),
             slow_start: SlowStartSettings::default(),
+            pacing: Pacing::Off, // RFC 5681: the ACKs clock the segments out
             spurious: SpuriousSettings::Off,
             rto: RtoSettings::default(),
             lifetime: Lifetime::Unlimited,

@@ -55,6 +55,11 @@ pub(crate) trait LossRecovery {
         core.send_within(core.windows.cwnd, now, out);
     }
 
+    /// Goes on sending after the pace held something back.
+    fn resume(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        self.send(core, now, out);
+    }
+
     /// True between the detection of a loss and its repair.
     fn is_recovering(&self) -> bool;
 }
@@ -111,6 +116,10 @@ impl LossRecovery for Recovery {
 
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         each!(self, recovery => recovery.send(core, now, out))
+    }
+
+    fn resume(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        each!(self, recovery => recovery.resume(core, now, out))
     }
 
     fn is_recovering(&self) -> bool {

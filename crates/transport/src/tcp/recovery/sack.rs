@@ -92,13 +92,17 @@ impl Sack {
     /// §5 (C): sends while the pipe leaves room for a segment.
     fn fill_pipe(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         while core.windows.cwnd >= core.board.pipe() + core.mss {
-            match self.next(core) {
-                Some(Next::Resend(start)) => {
+            let Some(next) = self.next(core) else { return };
+            if !core.pace_allows(now) {
+                return;
+            }
+            match next {
+                Next::Resend(start) => {
                     core.resend(start, now, out);
                     self.high_rxt = core.board.at(start).map_or(start, |segment| segment.end); // (C.2)
                 }
-                Some(Next::New) => core.send_new(now, out), // (C.3)
-                Some(Next::Rescue(start)) => {
+                Next::New => core.send_new(now, out), // (C.3)
+                Next::Rescue(start) => {
                     let counted = core.board.at(start).is_some_and(|segment| segment.resent);
                     core.resend(start, now, out);
                     if !counted {
@@ -106,7 +110,6 @@ impl Sack {
                     }
                     self.phase = Phase::Recovery { rescue_rxt: Some(self.recovery_point) };
                 }
-                None => return,
             }
         }
     }
@@ -156,6 +159,13 @@ impl LossRecovery for Sack {
                 core.send_within(window, now, out);
             }
             Phase::Recovery { .. } => {}
+        }
+    }
+
+    fn resume(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        match self.phase {
+            Phase::Open => self.send(core, now, out),
+            Phase::Recovery { .. } => self.fill_pipe(core, now, out),
         }
     }
 

@@ -3,8 +3,8 @@
 use super::*;
 use crate::tcp::amount::Segments;
 use crate::tcp::settings::{
-    AimdSettings, BugFix, CongestionSettings, CubicSettings, Growth, InitialWindow, Lifetime, NewRenoSettings,
-    RecoverySettings, RtoSettings,
+    AimdSettings, BugFix, CongestionSettings, CubicSettings, Growth, InitialWindow, Lifetime, NewRenoSettings, Pacing,
+    RecoverySettings, RtoSettings, SackSettings,
 };
 use cellwind_engine::packet::SackBlocks;
 use cellwind_engine::units::Size;
@@ -188,4 +188,45 @@ fn a_segment_is_of_use_for_the_timeout_and_a_round_trip() {
     assert_eq!(after(Lifetime::Unlimited), (None, None));
     assert_eq!(after(Lifetime::Rto), (at(1100), at(3100))); // the timer has doubled
     assert_eq!(after(Lifetime::RtoPlusRtt), (at(1200), at(3200)));
+}
+
+#[test]
+fn a_paced_window_leaves_segment_by_segment() {
+    // 10 segments of window and a handshake of 100 ms: 200 % of that is a segment each 5 ms.
+    let mut driven = Driven::new(TcpSettings { pacing: Pacing::ByWindow, ..TcpSettings::default() });
+    assert_eq!(driven.write(20), [1]);
+    for n in 2..=10 {
+        assert_eq!(driven.sender.next_timeout(), Some(Time::from_millis(95 + 5 * n)));
+        assert_eq!(driven.expire(), [n]);
+    }
+    assert!(driven.sender.next_timeout() > Some(Time::from_millis(1000))); // the window is full: the timer
+    // The window grows to 11 segments and SRTT to 112.5 ms: 11 · 200 % / 112.5 ms. Segment 11 has waited long enough.
+    assert_eq!(driven.take(200, ack(after(1))), [11]);
+    let pace_ns = 100.0 * 1e9 * 0.1 / (2.0 * 1100.0); // SRTT 100 ms: the sample is 100 ms too
+    assert_eq!(driven.sender.next_timeout(), Some(Time::from_nanos(200_000_000 + pace_ns as u64 + 1)));
+    assert_eq!(driven.expire(), [12]);
+}
+
+#[test]
+fn recovery_by_sack_goes_on_at_the_pace() {
+    let recovery = RecoverySettings::Sack(SackSettings::default());
+    let pacing = Pacing::ByWindow;
+    let mut driven = Driven::new(TcpSettings { recovery, pacing, sack: true, ..TcpSettings::default() });
+    driven.write(10);
+    (2..=10).for_each(|_| drop(driven.expire()));
+    let report = |segment| {
+        let mut packet = ack(1);
+        packet.sack.push(1, after(segment - 1), after(segment));
+        packet
+    };
+    let first: Vec<u64> = [4, 5, 6].iter().flat_map(|&n| driven.take(200 + n, report(n))).collect();
+    assert_eq!(first, [1]); // 1, 2 and 3 are lost; the first goes at once and takes 5 ms of the pace
+    // The window is 5 segments, and two more have left the network; the pace holds what may go until 211 ms, and is a
+    // segment each 100 / (5 · 120 %) ms then.
+    assert_eq!(driven.take(207, report(7)), [0; 0]);
+    assert_eq!(driven.take(208, report(8)), [0; 0]);
+    assert_eq!(driven.sender.next_timeout(), Some(Time::from_millis(211)));
+    assert_eq!(driven.expire(), [2]);
+    assert_eq!(driven.sender.next_timeout(), Some(Time::from_nanos(219_333_334)));
+    assert_eq!(driven.expire(), [3]);
 }

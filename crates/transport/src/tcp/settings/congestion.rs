@@ -208,3 +208,14 @@ pub enum SlowStartExit {
     /// A longer round trip that lasts (HyStart++, RFC 9406).
     HystartPlusPlus,
 }
+
+/// What sets the pace of segments, apart from the windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// Nothing: what the windows allow leaves at once (RFC 5681).
+    #[default]
+    Off,
+    /// The window over the smoothed round trip: 200 % of it in slow start, 120 % afterwards (Linux, sch_fq).
+    ByWindow,
+}
