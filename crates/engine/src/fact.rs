@@ -145,6 +145,8 @@ fact_kinds! {
     SpuriousTimeout = "spurious_timeout",
     /// Sender: what the peer tells, or its silence, set the allowed rate (TFRC); `a` = rate in bit/s, `b` = loss event rate in units of 10^-9.
     AllowedRate = "allowed_rate",
+    /// Sender: it found a reaction to a supposed loss spurious and took it back; `seq` = oldest unacknowledged number, `a` = timeouts in a row, `b` = 1 for a timeout, 0 for a fast retransmit.
+    ReactionUndone = "reaction_undone",
     /// Sender: a fast retransmit started; `seq` = segment resent, `a` = flight in bytes, `b` = duplicate ACKs counted.
     FastRetransmit = "fast_retransmit",
     /// Sender: the flow began; `a` = bytes to send.

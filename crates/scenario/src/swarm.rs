@@ -262,12 +262,23 @@ impl Draw {
         line(format!("start = \"{} ms\"", self.between(0, 3000)));
         let most = self.choose(&[1, 100, 20_000, 150_000]);
         line(format!("bulk = \"{} B\"", self.between(1, most)));
-        let preset = self.choose(&["tahoe", "reno", "newreno", "sack", "linux-reno", "linux-cubic"]);
+        let preset = self.choose(&[
+            "tahoe",
+            "reno",
+            "newreno",
+            "sack",
+            "reno-eifel",
+            "newreno-eifel",
+            "sack-eifel",
+            "linux-reno",
+            "linux-cubic",
+        ]);
         line(format!("[flow.f{number}.transport]\nextends = \"{preset}\""));
         line(format!("mss = \"{} B\"", self.choose(&[536, 1460, 100])));
         line(format!("receive_window = \"{} segments\"", self.between(1, 64)));
         line(format!("initial_window = \"{}\"", self.choose(&["1 segment", "rfc3390", "rfc6928"])));
-        line(format!("timestamps = {}\nwindow_scaling = {}", self.chance(0.5), self.chance(0.5)));
+        let timestamps = self.chance(0.5) || preset.ends_with("eifel"); // which compares them
+        line(format!("timestamps = {timestamps}\nwindow_scaling = {}", self.chance(0.5)));
         line(format!("limited_transmit = {}\ndup_thresh = {}", self.chance(0.5), self.between(1, 5)));
         line(format!("pacing = \"{}\"", self.choose(&["off", "off", "by-window"])));
         let is_classic = ["tahoe", "reno", "newreno"].contains(&preset);

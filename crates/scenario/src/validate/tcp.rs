@@ -4,7 +4,8 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::Window;
 use cellwind_transport::tcp::settings::{
-    BandwidthFilter, CongestionSettings, CubicSettings, RecoverySettings, SlowStartExit, TcpSettings,
+    After, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, RaiseMinimumSettings, RecoverySettings,
+    Response, SlowStartExit, SpuriousSettings, TcpSettings,
 };
 
 use super::out_of_range;
@@ -44,6 +45,7 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
     if tcp.d_sack && !tcp.sack {
         return conflict(&[&["d_sack"], &["sack"]], "D-SACK is a kind of SACK and needs `sack = true`");
     }
+    spurious(tcp)?;
     if tcp.delayed_ack.quick > 0 && tcp.delayed_ack.every == 1 {
         let keys: &[Keys] = &[&["delayed_ack", "quick"], &["delayed_ack", "every"]];
         return conflict(keys, "every ACK leaves at once: `quick` is for delayed ACKs, with `every` of 2 or more");
@@ -115,6 +117,36 @@ fn timers(tcp: &TcpSettings) -> Result<(), Found> {
         let error = ScenarioError::new(Mistake::Conflict, message)
             .found(format!("`rto.{name}` is {span} and `rto.maximum` is {}", rto.maximum));
         return Err((keys, error));
+    }
+    Ok(())
+}
+
+/// What a detector needs of the connection, and a response of its detector.
+fn spurious(tcp: &TcpSettings) -> Result<(), Found> {
+    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
+    let (after, response) = match tcp.spurious {
+        SpuriousSettings::Off if tcp.rto.after_spurious != AfterSpurious::Standard => {
+            let why = "nothing tells a spurious timeout: choose a detector, such as `spurious = \"eifel\"` with `timestamps = true`";
+            return conflict(&[&["rto", "after_spurious"], &["spurious"]], why);
+        }
+        SpuriousSettings::Off => return Ok(()),
+        SpuriousSettings::Eifel(_) if !tcp.timestamps => {
+            let why =
+                "Eifel detection compares timestamps and needs `timestamps = true`; the preset `newreno-eifel` has it";
+            return conflict(&[&["spurious"], &["timestamps"]], why);
+        }
+        SpuriousSettings::Eifel(eifel) => (eifel.after, eifel.response),
+    };
+    if after == After::FastRetransmits && tcp.rto.after_spurious != AfterSpurious::Standard {
+        let why = "no timeout is judged: `spurious.after` must be `timeouts` or `both`";
+        return conflict(&[&["rto", "after_spurious"], &["spurious", "after"]], why);
+    }
+    if let AfterSpurious::RaiseMinimum(RaiseMinimumSettings { step: Span::ZERO }) = tcp.rto.after_spurious {
+        return Err((&[&["rto", "after_spurious", "step"]], out_of_range(Span::ZERO, "a time above 0 s")));
+    }
+    if response == Response::Rfc4015 && after != After::Timeouts {
+        let why = "RFC 4015 answers timeouts only: `after = \"timeouts\"`, or the response `option-1`";
+        return conflict(&[&["spurious", "after"], &["spurious", "response"]], why);
     }
     Ok(())
 }

@@ -13,7 +13,9 @@ use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
 use super::options;
 use super::pacing::{Pacer, pace_of_window};
 use super::rto::Rto;
-use super::settings::{InitialWindow, Lifetime, Pacing, RttTiming, TcpSettings};
+use super::settings::{InitialWindow, Lifetime, Pacing, Response, RttTiming, TcpSettings};
+use super::spurious::Reaction;
+use super::spurious::response::Learnt;
 
 /// Counts of a sender's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// Timeouts whose next acknowledgement answered an earlier transmission.
     pub spurious_timeouts: u64,
+    /// Timeouts and fast retransmits that the sender itself found spurious and took back.
+    pub reactions_undone: u64,
     /// Round-trip samples taken.
     pub rtt_samples: u64,
     /// Sum of the samples.
@@ -74,10 +78,14 @@ pub(crate) struct Core {
     pacer: Option<Box<Pacer>>,
     arrived: Arrived,
     pub duplicate_acks: u32,
+    /// The fast retransmit that the last acknowledgement began, until the sender has told the detector.
+    pub begun: Option<Reaction>,
     /// Bytes sent by Limited Transmit since the last new ACK.
     limited_bytes: u64,
 
     pub rto: Rto,
+    /// The round-trip sample that the last acknowledgement of new data gave.
+    sampled: Option<Span>,
     /// When the retransmission timer expires.
     pub timer: Option<Time>,
     /// The one segment being timed when timing is per window: its end and when it was sent.
@@ -129,8 +137,10 @@ impl Core {
             pacer: (settings.pacing != Pacing::Off).then(|| Box::new(Pacer::default())),
             arrived: Arrived::default(),
             duplicate_acks: 0,
+            begun: None,
             limited_bytes: 0,
             rto: Rto::new(&rto),
+            sampled: None,
             timer: None,
             timed: None,
             counters: Counters::default(),
@@ -144,13 +154,55 @@ impl Core {
 
     /// Sets the initial congestion window; one segment when the SYN was lost (RFC 5681 §3.1).
     pub fn set_initial_window(&mut self, syn_was_lost: bool) {
+        self.windows.cwnd = if syn_was_lost { self.mss } else { self.initial_window() };
+    }
+
+    /// The initial window in bytes (IW, RFC 5681 §3.1).
+    pub fn initial_window(&self) -> u64 {
         let mss = self.mss;
-        self.windows.cwnd = match self.initial_window {
-            _ if syn_was_lost => mss,
+        match self.initial_window {
             InitialWindow::Segments(segments) => u64::from(segments.0) * mss,
             InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
             InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14600)),
+        }
+    }
+
+    /// A reaction to a supposed loss that begins now.
+    pub fn reaction(&self, cause: Cause, timeouts: u32, now: Time) -> Reaction {
+        Reaction {
+            cause,
+            timeouts,
+            windows: self.windows,
+            flight: self.flight(),
+            retransmit_ts: self.timestamps.map_or(0, |clock| ticks(now, clock)),
+        }
+    }
+
+    /// Takes a reaction back that proved spurious, and goes on with new data.
+    pub fn undo(&mut self, reaction: &Reaction, response: Response, acked: u64, out: &mut Outbox) {
+        self.snd_nxt = self.snd_max; // RFC 4015 §3 (8)
+        let learnt = Learnt {
+            windows: self.windows,
+            flight: self.flight(),
+            acked,
+            initial_window: self.initial_window(),
+            mss: self.mss,
         };
+        self.windows = response.windows(reaction, &learnt);
+        if response.restores(reaction) {
+            self.congestion.undo();
+        }
+        if reaction.cause == Cause::Timeout {
+            self.rto.on_spurious_timeout(self.sampled, self.snd_max);
+        }
+        self.counters.reactions_undone += 1;
+        let by_timer = u64::from(reaction.cause == Cause::Timeout);
+        out.fact(self.fact(FactKind::ReactionUndone).values(u64::from(reaction.timeouts), by_timer));
+    }
+
+    /// A timeout proved necessary.
+    pub fn confirm_timeout(&mut self) {
+        self.rto.on_necessary_timeout(self.sampled.is_some());
     }
 
     /// Goes back to the initial window, if it is smaller, after a time without sending (RFC 5681 §4.1).
@@ -211,6 +263,7 @@ impl Core {
     /// Counts a fast retransmit at SND.UNA and lowers the threshold (RFC 5681 §3.2 (2)).
     pub fn begin_fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
         self.counters.fast_retransmits += 1;
+        self.begun = Some(self.reaction(Cause::DuplicateAcks, 0, now));
         let fact = self.fact(FactKind::FastRetransmit);
         out.fact(fact.values(self.snd_max - self.snd_una, u64::from(self.duplicate_acks)));
         self.lower_ssthresh(Cause::DuplicateAcks);
@@ -371,14 +424,12 @@ impl Core {
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         self.duplicate_acks = 0;
         self.limited_bytes = 0;
-        if let Some(sample) = sample {
-            self.take_sample(sample, out);
-        }
+        self.sampled = sample.map(|sample| self.take_sample(sample, packet.ack, out));
     }
 
     /// Feeds a round-trip sample to the timer.
-    pub fn take_sample(&mut self, sample: Span, out: &mut Outbox) {
-        let sample = self.rto.on_sample(sample);
+    pub fn take_sample(&mut self, sample: Span, ack: u64, out: &mut Outbox) -> Span {
+        let sample = self.rto.on_sample(sample, ack);
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum += sample;
         if out.is_listening() {
@@ -386,6 +437,7 @@ impl Core {
             let srtt = self.rto.srtt().unwrap_or_default();
             out.fact(self.fact(FactKind::Srtt).values(srtt.as_nanos(), self.rto.rttvar().as_nanos()));
         }
+        sample
     }
 
     /// The round trip by the echoed timestamp (RFC 7323 §4.1).

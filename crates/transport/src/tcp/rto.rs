@@ -2,7 +2,7 @@
 
 use cellwind_engine::time::Span;
 
-use super::settings::RtoSettings;
+use super::settings::{AfterSpurious, RtoSettings};
 
 /// Estimates the round trip and derives the RTO; symbols as in RFC 6298 §2.
 #[derive(Clone, Debug)]
@@ -13,38 +13,120 @@ pub struct Rto {
     /// RTO before back-off.
     base: Span,
     backoff: u32,
+    spurious: Adaptation,
+}
+
+/// What spurious timeouts have taught the timer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Adaptation {
+    /// SRTT and RTTVAR when the first of the last timeouts in a row expired.
+    before: Option<(Span, Span)>,
+    /// Doublings that those timeouts led to.
+    reached: u32,
+    /// Doublings that samples leave ([`AfterSpurious::KeepBackOff`]).
+    kept: u32,
+    /// What is added to the lower bound ([`AfterSpurious::RaiseMinimum`]).
+    raised: Span,
+    /// The next sample starts the estimate anew ([`AfterSpurious::Reseed`]).
+    reseeds: bool,
+    /// The sample of data above this number is at least what was measured before ([`AfterSpurious::Rfc4015`]).
+    floor: Option<(u64, Span, Span)>,
 }
 
 impl Rto {
     /// An estimator without samples.
     pub fn new(settings: &RtoSettings) -> Self {
-        Rto { settings: settings.clone(), srtt: None, rttvar: Span::ZERO, base: settings.initial, backoff: 0 }
+        Rto {
+            settings: settings.clone(),
+            srtt: None,
+            rttvar: Span::ZERO,
+            base: settings.initial,
+            backoff: 0,
+            spurious: Adaptation::default(),
+        }
     }
 
-    /// Takes a round-trip sample and returns it as the clock saw it; ends the back-off (RFC 6298 §5).
-    pub fn on_sample(&mut self, sample: Span) -> Span {
+    /// Takes a round-trip sample from an ACK up to `ack` and returns it as the clock saw it; ends the back-off (RFC 6298
+    /// §5).
+    pub fn on_sample(&mut self, sample: Span, ack: u64) -> Span {
         let sample = self.in_ticks(sample);
-        match self.srtt {
+        match self.srtt.filter(|_| !self.spurious.reseeds) {
             // RFC 6298 §2.2
-            None => {
-                self.srtt = Some(sample);
-                self.rttvar = sample / 2;
-            }
+            None => self.seed(sample),
             // RFC 6298 §2.3: alpha = 1/8, beta = 1/4, RTTVAR first
             Some(srtt) => {
                 self.rttvar = (self.rttvar * 3 + srtt.abs_diff(sample)) / 4;
                 self.srtt = Some((srtt * 7 + sample) / 8);
             }
         }
-        let srtt = self.srtt.expect("just set");
-        let floor = self.settings.granularity.max(self.settings.variance_minimum);
-        let variance = (self.rttvar * 4).max(floor); // K = 4
-        self.base = (srtt + variance).clamp(self.settings.minimum, self.settings.maximum); // §2.4, §2.5
-        self.backoff = 0;
+        if let Some((_, srtt, rttvar)) = self.spurious.floor.take_if(|(above, ..)| ack > *above) {
+            self.srtt = Some(srtt.max(sample)); // RFC 4015 §3 (10)
+            self.rttvar = rttvar.max(sample / 2);
+        }
+        self.derive();
+        self.backoff = self.spurious.kept;
         sample
     }
 
-    /// Doubles the RTO after a timeout (RFC 6298 §5.5).
+    fn seed(&mut self, sample: Span) {
+        self.srtt = Some(sample);
+        self.rttvar = sample / 2;
+        self.spurious.reseeds = false;
+    }
+
+    /// The RTO from SRTT and RTTVAR, within its bounds.
+    fn derive(&mut self) {
+        let Some(srtt) = self.srtt else { return };
+        let floor = self.settings.granularity.max(self.settings.variance_minimum);
+        let variance = (self.rttvar * 4).max(floor); // K = 4
+        let minimum = (self.settings.minimum + self.spurious.raised).min(self.settings.maximum);
+        self.base = (srtt + variance).clamp(minimum, self.settings.maximum); // §2.4, §2.5
+    }
+
+    /// The timer expired, for the `timeouts`-th time in a row: the RTO doubles (RFC 6298 §5.5).
+    pub fn on_timeout(&mut self, timeouts: u32) {
+        if timeouts == 1 {
+            self.spurious.before = self.srtt.map(|srtt| (srtt, self.rttvar));
+        }
+        self.back_off();
+        self.spurious.reached = self.backoff;
+    }
+
+    /// The last timeouts were spurious. The ACK that told brought `sample`, if any; `snd_max` is what was sent by then.
+    pub fn on_spurious_timeout(&mut self, sample: Option<Span>, snd_max: u64) {
+        match self.settings.after_spurious {
+            AfterSpurious::Standard => {}
+            AfterSpurious::Reseed => match sample {
+                Some(sample) => self.seed(sample),
+                None => self.spurious.reseeds = true,
+            },
+            AfterSpurious::KeepBackOff => {
+                self.spurious.kept = self.spurious.reached;
+                self.backoff = self.spurious.kept;
+            }
+            AfterSpurious::RaiseMinimum(raise) => {
+                self.spurious.raised = (self.spurious.raised + raise.step).min(self.settings.maximum);
+            }
+            AfterSpurious::Rfc4015 => {
+                // RFC 4015 §3 (0): SRTT_prev and RTTVAR_prev
+                let floor = |(srtt, rttvar)| (snd_max, srtt + self.settings.granularity * 2, rttvar);
+                self.spurious.floor = self.spurious.before.map(floor);
+            }
+        }
+        self.derive();
+    }
+
+    /// The last timeouts were necessary: what spurious ones have raised falls back. `sampled` tells whether a sample has
+    /// ended the back-off since.
+    pub fn on_necessary_timeout(&mut self, sampled: bool) {
+        self.spurious = Adaptation::default();
+        if sampled {
+            self.backoff = 0;
+        }
+        self.derive();
+    }
+
+    /// Doubles the RTO.
     pub fn back_off(&mut self) {
         // Beyond 64 doublings every span is at its maximum.
         self.backoff = (self.backoff + 1).min(64);
@@ -103,9 +185,9 @@ mod tests {
         // By hand: R = 300 ms: SRTT 300, RTTVAR 150, RTO 900. R' = 500: RTTVAR 162.5, SRTT 325, RTO 975.
         let mut rto = rto(200, 1);
         assert_eq!(rto.current(), Span::from_secs(1));
-        rto.on_sample(Span::from_millis(300));
+        rto.on_sample(Span::from_millis(300), 1);
         assert_eq!(rto.current(), Span::from_millis(900));
-        rto.on_sample(Span::from_millis(500));
+        rto.on_sample(Span::from_millis(500), 1);
         assert_eq!(rto.srtt(), Some(Span::from_millis(325)));
         assert_eq!(rto.rttvar(), Span::from_micros(162_500));
         assert_eq!(rto.current(), Span::from_millis(975));
@@ -114,11 +196,11 @@ mod tests {
     #[test]
     fn bounds_hold_with_and_without_back_off() {
         let mut rto = rto(1000, 1);
-        rto.on_sample(Span::from_millis(10));
+        rto.on_sample(Span::from_millis(10), 1);
         assert_eq!(rto.current(), Span::from_secs(1));
         (0..100).for_each(|_| rto.back_off());
         assert_eq!(rto.current(), Span::from_secs(60));
-        rto.on_sample(Span::from_millis(10));
+        rto.on_sample(Span::from_millis(10), 1);
         assert_eq!(rto.current(), Span::from_secs(1));
     }
 
@@ -127,7 +209,7 @@ mod tests {
         let variance_minimum = Span::from_millis(200);
         let mut rto = Rto::new(&RtoSettings { variance_minimum, minimum: variance_minimum, ..RtoSettings::default() });
         for _ in 0..60 {
-            rto.on_sample(Span::from_millis(300));
+            rto.on_sample(Span::from_millis(300), 1);
         }
         assert_eq!(rto.current(), Span::from_millis(500)); // not 300 ms and what is left of the variance
     }
@@ -135,16 +217,16 @@ mod tests {
     #[test]
     fn a_sample_as_long_as_can_be_gives_the_upper_bound() {
         let mut rto = rto(200, 1);
-        rto.on_sample(Span::MAX);
+        rto.on_sample(Span::MAX, 1);
         assert_eq!(rto.current(), Span::from_secs(60));
     }
 
     #[test]
     fn a_coarse_clock_rounds_samples_and_floors_the_variance() {
         let mut rto = rto(0, 100);
-        assert_eq!(rto.on_sample(Span::from_millis(7)), Span::from_millis(100));
+        assert_eq!(rto.on_sample(Span::from_millis(7), 1), Span::from_millis(100));
         for _ in 0..60 {
-            rto.on_sample(Span::from_millis(130));
+            rto.on_sample(Span::from_millis(130), 1);
         }
         // SRTT 100 ms, variance gone: G remains.
         assert!(
@@ -152,5 +234,90 @@ mod tests {
             "{:?}",
             rto.current()
         );
+    }
+
+    fn settle(rto: &mut Rto) {
+        for _ in 0..1000 {
+            rto.on_sample(Span::from_millis(300), 1);
+        }
+    }
+
+    /// Samples of 300 ms until the variance is gone, and a timeout at 300 ms and the floor of 200 ms.
+    fn settled(after_spurious: AfterSpurious) -> Rto {
+        let mut rto = Rto::new(&RtoSettings {
+            minimum: Span::from_millis(200),
+            variance_minimum: Span::from_millis(200),
+            after_spurious,
+            ..RtoSettings::default()
+        });
+        settle(&mut rto);
+        assert_eq!(rto.current(), Span::from_millis(500));
+        rto.on_timeout(1);
+        rto
+    }
+
+    /// A delayed segment's ACK brings a sample of 4 s and the verdict.
+    fn learn(rto: &mut Rto) {
+        let sample = rto.on_sample(Span::from_secs(4), 1000);
+        rto.on_spurious_timeout(Some(sample), 8000);
+    }
+
+    #[test]
+    fn a_spurious_timeout_may_teach_the_timer_nothing() {
+        // By hand: SRTT 0.3 + 3.7/8 = 0.7625 s, RTTVAR 3.7/4 = 0.925 s.
+        let mut rto = settled(AfterSpurious::Standard);
+        learn(&mut rto);
+        assert_eq!(rto.current(), Span::from_micros(4_462_500));
+    }
+
+    #[test]
+    fn reseeding_starts_with_the_delayed_sample() {
+        let mut rto = settled(AfterSpurious::Reseed);
+        learn(&mut rto);
+        assert_eq!(rto.current(), Span::from_secs(12)); // 4 + 4 * 2
+        let mut rto = settled(AfterSpurious::Reseed);
+        rto.on_spurious_timeout(None, 8000);
+        rto.on_sample(Span::from_secs(2), 9000); // the first there is
+        assert_eq!(rto.current(), Span::from_secs(6));
+    }
+
+    #[test]
+    fn a_kept_back_off_outlives_samples_until_a_necessary_timeout() {
+        let mut rto = settled(AfterSpurious::KeepBackOff);
+        learn(&mut rto);
+        settle(&mut rto);
+        assert_eq!((rto.backoff(), rto.current()), (1, Span::from_secs(1)));
+        rto.on_timeout(1);
+        learn(&mut rto);
+        assert_eq!(rto.backoff(), 2);
+        rto.on_timeout(1);
+        rto.on_sample(Span::from_millis(300), 1);
+        rto.on_necessary_timeout(true);
+        assert_eq!(rto.backoff(), 0);
+    }
+
+    #[test]
+    fn the_minimum_rises_by_a_step_for_each_spurious_timeout() {
+        let mut rto = settled(AfterSpurious::RaiseMinimum(Default::default()));
+        for seconds in [1, 2] {
+            learn(&mut rto);
+            settle(&mut rto);
+            assert_eq!(rto.current(), Span::from_millis(200) + Span::from_secs(seconds));
+        }
+        rto.on_timeout(1);
+        rto.on_necessary_timeout(false);
+        assert_eq!(rto.current(), Span::from_secs(1)); // 500 ms, backed off
+    }
+
+    #[test]
+    fn rfc_4015_raises_the_estimate_with_the_first_sample_of_new_data() {
+        // §3 (0), (10): SRTT_prev = 300 + 2 G, RTTVAR_prev = 0; the sample of 500 ms is larger.
+        let mut rto = settled(AfterSpurious::Rfc4015);
+        learn(&mut rto);
+        rto.on_sample(Span::from_millis(400), 8000); // of data from before
+        rto.on_sample(Span::from_millis(500), 8001);
+        assert_eq!((rto.srtt(), rto.rttvar()), (Some(Span::from_millis(500)), Span::from_millis(250)));
+        rto.on_sample(Span::from_millis(500), 8002);
+        assert_eq!(rto.rttvar(), Span::from_micros(187_500)); // as usual again
     }
 }

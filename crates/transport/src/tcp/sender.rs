@@ -13,7 +13,7 @@ use super::core::{Core, Counters};
 use super::options;
 use super::recovery::{Ack, LossRecovery, Recovery, Timer};
 use super::settings::TcpSettings;
-use super::spurious::Spurious;
+use super::spurious::{Seen, Spurious, Verdict};
 
 /// The sending end of a connection. Segments leave through port 0.
 #[derive(Clone, Debug)]
@@ -25,6 +25,7 @@ pub struct Sender {
     syn_header: u16,
     sack_permitted: bool,
     restart_on_duplicate_ack: bool,
+    seed_from_syn: bool,
     attempts: u32,
     /// Expiries of the timer since SND.UNA last moved.
     expiries: u32,
@@ -79,6 +80,7 @@ impl Sender {
             syn_header: (settings.header.as_bytes() + options::on_syn(settings)) as u16,
             sack_permitted: settings.sack,
             restart_on_duplicate_ack: settings.rto.restart_on_duplicate_ack,
+            seed_from_syn: settings.rto.seed_from_syn,
             attempts: settings.rto.attempts,
             expiries: 0,
             expired_at: None,
@@ -283,7 +285,9 @@ impl Sender {
         if !lost {
             let by_timestamp = |clock| self.core.timestamp_sample(packet, clock, now);
             let sample = self.core.timestamp_clock().and_then(by_timestamp).unwrap_or(now - sent);
-            self.core.take_sample(sample, out);
+            if self.seed_from_syn {
+                self.core.take_sample(sample, 1, out);
+            }
         } else {
             self.core.rto.restart_after_lost_syn(); // no sample from a resent SYN (Karn)
         }
@@ -308,7 +312,7 @@ impl Sender {
         if packet.ack > before {
             core.accept(packet, now, out, |segment| recovery.on_delivered(segment));
             self.expiries = 0;
-            self.judge_timeout(packet, out);
+            self.observe_timeout(packet, out);
             let ack = Ack { acked: packet.ack - before, newly_sacked };
             if self.core.snd_una == self.core.snd_max && self.core.closed && self.core.snd_una > self.core.written {
                 self.state = State::Finished;
@@ -316,7 +320,9 @@ impl Sender {
                 return;
             }
             self.core.notice(ack.acked, now);
-            if self.recovery.on_new_ack(&mut self.core, ack, now, out) == Timer::Restart
+            let grows = self.judge(packet, ack.acked, out);
+            if !grows
+                || self.recovery.on_new_ack(&mut self.core, ack, now, out) == Timer::Restart
                 || self.core.snd_una == self.core.snd_max
             {
                 self.core.restart_timer(now);
@@ -329,26 +335,47 @@ impl Sender {
             // RFC 5681 §2, definition of a duplicate acknowledgement: no data, no SYN, no FIN
             let ack = Ack { acked: 0, newly_sacked };
             self.core.notice(0, now);
+            self.judge(packet, 0, out);
             self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
             if self.restart_on_duplicate_ack {
                 self.core.restart_timer(now);
             }
         }
+        if let Some(reaction) = self.core.begun.take() {
+            self.spurious.on_reaction(reaction);
+        }
         self.core.set_pace();
         self.send(now, out);
     }
 
-    /// The observer's verdict, and the detector's, on the last timeout.
-    fn judge_timeout(&mut self, packet: &Packet, out: &mut Outbox) {
+    /// The observer's verdict on the last timeout.
+    fn observe_timeout(&mut self, packet: &Packet, out: &mut Outbox) {
         if let Some(expired_at) = self.expired_at.take()
             && packet.stamp < expired_at
         {
             self.core.counters.spurious_timeouts += 1;
             out.fact(self.core.fact(FactKind::SpuriousTimeout));
         }
-        if let Some(windows) = self.spurious.on_ack(packet) {
-            self.core.windows = windows;
-            self.core.snd_nxt = self.core.snd_max;
+    }
+
+    /// The detector's verdict on the last reaction to a loss, and the response to it. False when the window must not
+    /// grow by this acknowledgement.
+    fn judge(&mut self, packet: &Packet, acked: u64, out: &mut Outbox) -> bool {
+        let core = &mut self.core;
+        let seen = Seen { packet, is_new: acked > 0, is_complete: core.snd_una == core.snd_max };
+        match self.spurious.on_ack(&seen) {
+            Verdict::Undecided => true,
+            Verdict::Necessary(cause) => {
+                if cause == Cause::Timeout {
+                    core.confirm_timeout();
+                }
+                true
+            }
+            Verdict::Spurious(reaction, response) => {
+                core.undo(&reaction, response, acked, out);
+                self.recovery.on_spurious(core);
+                response.grows()
+            }
         }
     }
 
@@ -358,16 +385,16 @@ impl Sender {
         core.counters.timeouts += 1;
         let flight = core.snd_max - core.snd_una;
         out.fact(core.fact(FactKind::Timeout).values(core.rto.current().as_nanos(), flight));
-        self.spurious.on_timeout(core.windows);
         if self.recovery.is_recovering() {
             core.windows.cwnd = core.windows.cwnd.min(core.reduced); // not as duplicate ACKs inflated it
         }
+        self.spurious.on_reaction(core.reaction(Cause::Timeout, self.expiries, now));
         if self.expiries == 1 {
             core.lower_ssthresh(Cause::Timeout); // RFC 5681 §3.1: held when the same segment times out again
         }
         core.start_over(now);
         self.expired_at = Some(now);
-        core.rto.back_off();
+        core.rto.on_timeout(self.expiries);
         self.recovery.on_timeout(core);
         self.send(now, out);
         self.core.restart_timer(now);

@@ -8,8 +8,9 @@ use cellwind_engine::{deserialize_by_type, impl_text};
 
 use super::amount::{PerAck, Segments, Window};
 use super::settings::{
-    AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, InitialWindow, NewRenoSettings,
-    PerAckFilter, RecoverySettings, SackSettings, SpuriousSettings, WestwoodSettings,
+    AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, EifelSettings,
+    InitialWindow, NewRenoSettings, PerAckFilter, RaiseMinimumSettings, RecoverySettings, SackSettings,
+    SpuriousSettings, WestwoodSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
@@ -24,7 +25,14 @@ deserialize_by_type!(CongestionSettings {
     Westwood(settings: WestwoodSettings),
 });
 deserialize_by_type!(BandwidthFilter { PerAck(settings: PerAckFilter), PerRoundTrip, Linux });
-deserialize_by_type!(SpuriousSettings { Off });
+deserialize_by_type!(AfterSpurious {
+    Standard,
+    Reseed,
+    KeepBackOff,
+    RaiseMinimum(settings: RaiseMinimumSettings),
+    Rfc4015,
+});
+deserialize_by_type!(SpuriousSettings { Off, Eifel(settings: EifelSettings) });
 
 /// A number of segments, or `None` when the text has another unit.
 fn segments(text: &str) -> Result<Option<Segments>, Reason> {

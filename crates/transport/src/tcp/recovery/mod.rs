@@ -50,6 +50,9 @@ pub(crate) trait LossRecovery {
     /// The retransmission timer expired; windows and SND.NXT are already back at the start.
     fn on_timeout(&mut self, core: &mut Core);
 
+    /// The loss that was found last was none: the windows are back at what they were, and SND.NXT at SND.MAX.
+    fn on_spurious(&mut self, core: &mut Core);
+
     /// Sends what the windows allow now.
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         core.send_within(core.windows.cwnd, now, out);
@@ -112,6 +115,10 @@ impl LossRecovery for Recovery {
 
     fn on_timeout(&mut self, core: &mut Core) {
         each!(self, recovery => recovery.on_timeout(core))
+    }
+
+    fn on_spurious(&mut self, core: &mut Core) {
+        each!(self, recovery => recovery.on_spurious(core))
     }
 
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {

@@ -83,6 +83,10 @@ impl LossRecovery for NewReno {
         self.phase = Phase::Open;
     }
 
+    fn on_spurious(&mut self, _: &mut Core) {
+        self.phase = Phase::Open;
+    }
+
     fn is_recovering(&self) -> bool {
         self.phase != Phase::Open
     }

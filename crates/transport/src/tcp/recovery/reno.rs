@@ -62,6 +62,10 @@ impl LossRecovery for Reno {
         self.phase = Phase::Open;
     }
 
+    fn on_spurious(&mut self, _: &mut Core) {
+        self.phase = Phase::Open;
+    }
+
     fn is_recovering(&self) -> bool {
         self.phase == Phase::FastRecovery
     }

@@ -151,6 +151,11 @@ impl LossRecovery for Sack {
         self.high_rxt = core.snd_una;
     }
 
+    fn on_spurious(&mut self, core: &mut Core) {
+        self.phase = Phase::Open;
+        self.recovery_point = core.snd_una; // nothing was sent again whose duplicates could mislead (§5.1)
+    }
+
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         match self.phase {
             // After a timeout the receiver already holds some of what lies before SND.NXT.

@@ -44,6 +44,8 @@ impl LossRecovery for Tahoe {
         self.guard.set(core);
     }
 
+    fn on_spurious(&mut self, _: &mut Core) {}
+
     fn is_recovering(&self) -> bool {
         false
     }

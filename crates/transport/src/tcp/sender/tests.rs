@@ -25,7 +25,8 @@ struct Driven {
 impl Driven {
     fn new(settings: TcpSettings) -> Self {
         let initial_window = InitialWindow::Segments(Segments(10));
-        let settings = TcpSettings { mss: Size::from_bytes(MSS), initial_window, ..settings };
+        let mss = Size::from_bytes(if settings.timestamps { MSS + 12 } else { MSS }); // less the option
+        let settings = TcpSettings { mss, initial_window, ..settings };
         let mut driven = Driven { sender: Sender::new(&settings, FlowId(0)), out: Outbox::new(false) };
         driven.sender.open(Time::ZERO, &mut driven.out);
         driven.sent();
@@ -63,6 +64,8 @@ impl Driven {
 fn ack(ack: u64) -> Packet {
     Packet { seq: 1, ack, window: 65535, flags: Flags::ACK, ..Packet::EMPTY }
 }
+
+mod spurious;
 
 #[test]
 fn a_repeated_syn_ack_is_no_duplicate_ack() {
@@ -134,8 +137,7 @@ fn a_coarse_timestamp_clock_is_the_granularity_of_the_timer() {
     driven.write(40);
     for n in 1..20 {
         let stamped = Flags::ACK.with(Flags::TIMESTAMPS);
-        let payload = MSS - 12; // less the option
-        driven.take(200 + n, Packet { timestamps: (1, 1), flags: stamped, ..ack(1 + n * payload) });
+        driven.take(200 + n, Packet { timestamps: (1, 1), flags: stamped, ..ack(after(n)) });
     }
     assert!(driven.sender.rto() >= second, "{:?}", driven.sender.rto());
 }

@@ -20,6 +20,11 @@ pub struct RtoSettings {
     pub variance_minimum: Span,
     /// Which segments give an RTT sample.
     pub timing: RttTiming,
+    /// Whether the SYN, sent once, gives the first sample (RFC 6298 §2.2); otherwise the first segment with data does, as
+    /// RFC 3481 §4.10 allows on slow links.
+    pub seed_from_syn: bool,
+    /// What a timeout that was found spurious changes.
+    pub after_spurious: AfterSpurious,
     /// Restart on a fast retransmit; RFC 6298 restarts on new ACKs only.
     pub restart_on_fast_retransmit: bool,
     /// Restart on every duplicate ACK.
@@ -38,10 +43,44 @@ impl Default for RtoSettings {
             granularity: Span::from_millis(1), // RFC 6298 §4: 100 ms or finer does better
             variance_minimum: Span::ZERO,
             timing: RttTiming::PerSegment,
+            seed_from_syn: true, // RFC 6298 §2.2: the first measurement that is made
+            after_spurious: AfterSpurious::Standard,
             restart_on_fast_retransmit: false,
             restart_on_duplicate_ack: false,
             attempts: 15, // as Linux tcp_retries2; above R2's 100 s (RFC 9293 §3.8.3)
         }
+    }
+}
+
+/// What a timeout found spurious changes of the timer (Gurtov and Ludwig 2003, III.C; RFC 4015).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum AfterSpurious {
+    /// Nothing: samples go on, and the next one ends the back-off (RFC 6298).
+    #[default]
+    Standard,
+    /// The first sample from a delayed segment starts SRTT and RTTVAR anew.
+    Reseed,
+    /// The back-off stays where the timeout has left it, until a timeout is necessary.
+    KeepBackOff,
+    /// The lower bound of the RTO rises, until a timeout is necessary.
+    RaiseMinimum(RaiseMinimumSettings),
+    /// The first sample of data that is new after the timeout raises SRTT and RTTVAR at once (RFC 4015 §3, step 10).
+    #[serde(rename = "rfc4015")]
+    Rfc4015,
+}
+
+/// Settings of the rising lower bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RaiseMinimumSettings {
+    /// What each spurious timeout adds.
+    pub step: Span,
+}
+
+impl Default for RaiseMinimumSettings {
+    fn default() -> Self {
+        RaiseMinimumSettings { step: Span::from_secs(1) } // Gurtov and Ludwig 2003, IV.A
     }
 }
 
