@@ -27,7 +27,7 @@ mod spikes;
 
 pub use event::Event;
 pub use live::{Kernel, Live, Workload};
-pub use spikes::{Spike, Spikes};
+pub use spikes::{IntervalFrom, Spike, Spikes};
 
 /// Servers, wired links, access networks and terminals, the flows between a server and a terminal, and what changes
 /// while they run.

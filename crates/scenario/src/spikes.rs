@@ -6,7 +6,7 @@ use cellwind_engine::distribution::SpanDistribution;
 use cellwind_engine::random::Stream;
 use cellwind_engine::time::{Span, Time};
 
-use crate::model::Spikes;
+use crate::model::{IntervalFrom, Spikes};
 
 /// The spikes of one `[spikes.NAME]`, one after the other.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct SpikeSource {
 /// Where the spikes after the next one come from.
 #[derive(Clone, Debug)]
 enum Rest {
-    Drawn { interval: SpanDistribution, duration: SpanDistribution, stream: Stream },
+    Drawn { interval: SpanDistribution, from: IntervalFrom, duration: SpanDistribution, stream: Stream },
     Listed(VecDeque<(Time, Span)>),
 }
 
@@ -27,7 +27,9 @@ impl SpikeSource {
     /// The spikes of a valid table; random ones draw from `stream`, for each spike an interval and then a duration.
     pub fn new(settings: &Spikes, stream: Stream) -> Self {
         let rest = match (settings.interval, settings.duration) {
-            (Some(interval), Some(duration)) => Rest::Drawn { interval, duration, stream },
+            (Some(interval), Some(duration)) => {
+                Rest::Drawn { interval, from: settings.interval_from.unwrap_or_default(), duration, stream }
+            }
             _ => {
                 let spikes = settings.list.iter().map(|spike| (Time::ZERO + spike.at, spike.duration));
                 let mut spikes: Vec<_> = spikes.collect();
@@ -36,7 +38,7 @@ impl SpikeSource {
             }
         };
         let mut source = SpikeSource { next: None, rest };
-        source.next = source.after(Time::ZERO);
+        source.next = source.after(Time::ZERO, Time::ZERO);
         source
     }
 
@@ -49,17 +51,22 @@ impl SpikeSource {
     pub fn take(&mut self, now: Time) -> Option<Time> {
         let (begins, duration) = self.next.filter(|&(begins, _)| begins <= now)?;
         let ends = begins + duration;
-        self.next = self.after(ends);
+        self.next = self.after(begins, ends);
         Some(ends)
     }
 
-    /// The spike that follows one that ends at `ended`.
-    fn after(&mut self, ended: Time) -> Option<(Time, Span)> {
+    /// The spike that follows one with this beginning and end.
+    fn after(&mut self, begun: Time, ended: Time) -> Option<(Time, Span)> {
         match &mut self.rest {
-            Rest::Drawn { interval, duration, stream } => {
-                // Time goes on even where both draws are zero.
-                let begins = ended + interval.draw(stream);
-                Some((begins, duration.draw(stream).max(Span::from_nanos(1))))
+            Rest::Drawn { interval, from, duration, stream } => {
+                let before = match from {
+                    IntervalFrom::End => ended,
+                    IntervalFrom::Start => begun,
+                };
+                // Time goes on even where draws are zero.
+                let least = Span::from_nanos(1);
+                let begins = before + interval.draw(stream).max(least);
+                Some((begins, duration.draw(stream).max(least)))
             }
             Rest::Listed(spikes) => spikes.pop_front(),
         }
@@ -90,6 +97,18 @@ mod tests {
     #[test]
     fn the_interval_counts_from_the_end_of_the_spike_before() {
         assert_eq!(spikes(&mut drawn("10 s", "2 s"), 3), [(10.0, 12.0), (22.0, 24.0), (34.0, 36.0)]);
+    }
+
+    #[test]
+    fn an_interval_from_the_start_counts_from_there_and_lets_spikes_overlap() {
+        let settings = Spikes {
+            interval: Some("5 s".parse().unwrap()),
+            interval_from: Some(IntervalFrom::Start),
+            duration: Some("7 s".parse().unwrap()),
+            ..Spikes::default()
+        };
+        let mut source = SpikeSource::new(&settings, Stream::new(1, 0, "spikes/x"));
+        assert_eq!(spikes(&mut source, 3), [(5.0, 12.0), (10.0, 17.0), (15.0, 22.0)]);
     }
 
     #[test]

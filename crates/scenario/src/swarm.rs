@@ -241,7 +241,10 @@ impl Draw {
         let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
         line("[spikes.s]".into());
         line(match self.between(0, 2) {
-            0 => "interval = \"exponential 5 s\"\nduration = \"uniform 1 ms to 6 s\"".into(),
+            0 => format!(
+                "interval = \"exponential 5 s\"\ninterval_from = \"{}\"\nduration = \"uniform 1 ms to 4 s\"",
+                self.choose(&["end", "start"])
+            ),
             1 => format!("interval = \"{} ms\"\nduration = \"exponential 300 ms\"", self.between(1_000, 20_000)),
             _ => "list = [{ at = \"700 ms\", duration = \"5 s\" }, { at = \"3 s\", duration = \"1 s\" }]".into(),
         });

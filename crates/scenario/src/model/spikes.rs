@@ -14,9 +14,12 @@ use crate::directions::Direction;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Spikes {
-    /// How long nothing happens before each spike, from the start of the run or the end of the spike before.
+    /// How long until the first spike begins, from the start of the run, and until each one after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<SpanDistribution>,
+    /// What the interval after a spike counts from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_from: Option<IntervalFrom>,
     /// How long each spike lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<SpanDistribution>,
@@ -32,6 +35,17 @@ pub struct Spikes {
     /// The only direction that they act on; by default both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
+}
+
+/// What the interval between two spikes counts from; by default the `end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalFrom {
+    /// The end of the spike before, so that spikes never overlap.
+    #[default]
+    End,
+    /// The start of the spike before; one that begins during another adds what reaches beyond it.
+    Start,
 }
 
 /// One delay spike of a list.
