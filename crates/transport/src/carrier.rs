@@ -75,6 +75,10 @@ pub enum Event {
     Ok(u32),
     /// The message of this number was given up because its deadline is over.
     Expired(u32),
+    /// The peer wants no more of the message of this number.
+    Aborted(u32),
+    /// Nothing comes through any more: the application had better send less.
+    Congested,
     /// The peer sends no more.
     PeerClosed,
     /// The peer does not answer; nothing more will arrive or be sent.

@@ -4,8 +4,10 @@
 //! its clauses. [`udp`] is RFC 768. [`carrier`] is what applications see of a transport. [`bulk`] is the application of
 //! a file download.
 
+pub mod atp;
 pub mod bulk;
 pub mod carrier;
+mod farewell;
 pub mod tcp;
 pub mod tfrc;
 pub mod udp;

@@ -14,10 +14,9 @@ use super::rate::{Feedback, RateControl};
 use super::report::{Arrival, Reports};
 use super::settings::TfrcSettings;
 use crate::carrier::{Event, Message};
+use crate::farewell::Farewell;
 use crate::tcp::Counters;
 
-/// How often the end of the data is told before nobody is expected to listen any more.
-const FAREWELLS: u32 = 8;
 /// The most incomplete messages that are kept; beyond, the one with the lowest number is forgotten.
 const MOST_INCOMPLETE: usize = 1024;
 
@@ -53,19 +52,6 @@ pub struct Tfrc {
     events: VecDeque<Event>,
 }
 
-/// How far the end of the data has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Farewell {
-    /// There may be more.
-    Open,
-    /// There is nothing after what waits.
-    Closed,
-    /// Told so many times, next at that instant.
-    Told(u32, Time),
-    /// Answered, or given up.
-    Done,
-}
-
 impl Tfrc {
     /// One end of connection `number` of `flow`.
     pub fn new(settings: &TfrcSettings, flow: FlowId, number: u16) -> Self {
@@ -84,7 +70,7 @@ impl Tfrc {
             sent: 0,
             last: None,
             written: 0,
-            farewell: Farewell::Open,
+            farewell: Farewell::default(),
             reports: Reports::new(segment, settings.discounting),
             incomplete: BTreeMap::new(),
             delivered: 0,
@@ -108,10 +94,8 @@ impl Tfrc {
 
     /// Nothing comes after what waits.
     pub fn close(&mut self, now: Time, out: &mut Outbox) {
-        if self.farewell == Farewell::Open {
-            self.farewell = Farewell::Closed;
-            self.transmit(now, out);
-        }
+        self.farewell.close();
+        self.transmit(now, out);
     }
 
     /// Takes back what has not been sent of a message.
@@ -126,7 +110,7 @@ impl Tfrc {
     pub fn on_packet(&mut self, now: Time, packet: &Packet, out: &mut Outbox) {
         let (is_answer, is_end) = (packet.flags.has(Flags::ACK), packet.flags.has(Flags::FIN));
         match (is_answer, is_end) {
-            (true, true) => self.farewell = Farewell::Done,
+            (true, true) => self.farewell.on_answer(),
             (true, false) => self.on_feedback(now, packet, out),
             (false, true) => {
                 if !std::mem::replace(&mut self.is_peer_closed, true) {
@@ -153,10 +137,9 @@ impl Tfrc {
 
     /// When to call [`on_timeout`](Tfrc::on_timeout) next.
     pub fn next_timeout(&self) -> Option<Time> {
-        let farewell = if let Farewell::Told(_, again) = self.farewell { Some(again) } else { None };
         let packet = self.waiting.front().map(|_| self.earliest());
         let nofeedback = self.control.nofeedback_at().filter(|_| self.is_sending());
-        [self.reports.next_timeout(), farewell, packet, nofeedback].into_iter().flatten().min()
+        [self.reports.next_timeout(), self.farewell.next_timeout(), packet, nofeedback].into_iter().flatten().min()
     }
 
     /// The flow it belongs to.
@@ -207,7 +190,7 @@ impl Tfrc {
 
     /// Whether the absence of feedback means anything: there is data, or some was sent that may still be answered.
     fn is_sending(&self) -> bool {
-        self.number > 0 && matches!(self.farewell, Farewell::Open | Farewell::Closed)
+        self.number > 0 && self.farewell.is_before()
     }
 
     /// When the next packet may leave (RFC 5348 §4.6). What is not used of the rate is lost.
@@ -236,7 +219,9 @@ impl Tfrc {
                 self.drop_first();
             }
         }
-        self.say_farewell(now, out);
+        if self.farewell.is_due(now, self.control.timeout()) {
+            out.send(Port(0), self.bare(Flags::FIN, now));
+        }
     }
 
     fn drop_first(&mut self) {
@@ -265,20 +250,6 @@ impl Tfrc {
         self.counters.segments_sent += 1;
         self.control.on_sent(now);
         out.send(Port(0), packet);
-    }
-
-    fn say_farewell(&mut self, now: Time, out: &mut Outbox) {
-        let told = match self.farewell {
-            Farewell::Closed => 0,
-            Farewell::Told(told, again) if again <= now => told,
-            _ => return,
-        };
-        if told >= FAREWELLS {
-            self.farewell = Farewell::Done;
-            return;
-        }
-        self.farewell = Farewell::Told(told + 1, now + self.control.timeout());
-        out.send(Port(0), self.bare(Flags::FIN, now));
     }
 
     fn on_data(&mut self, now: Time, packet: &Packet, out: &mut Outbox) {

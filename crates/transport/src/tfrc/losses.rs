@@ -71,6 +71,14 @@ impl LossHistory {
         number >= self.next && !known && number - self.next <= LARGEST_GAP
     }
 
+    /// Whatever is missing below `number` did not fall to congestion.
+    pub fn forgive_below(&mut self, number: u64) {
+        if self.is_new(number) {
+            self.next = self.next.max(number);
+            self.above.retain(|&(other, _)| other >= number);
+        }
+    }
+
     /// Packet `number` arrives; the sender measures a round trip of `rtt`.
     pub fn on_packet(&mut self, now: Time, number: u64, rtt: Span) -> Told {
         if !self.is_new(number) {
@@ -270,6 +278,15 @@ mod tests {
         feed(&mut history, 600, 10_004, &[10_000]);
         let (total, weights) = (9800.0 + 0.25 * 200.0, 1.5);
         assert!((history.loss_event_rate() - weights / total).abs() < 1e-12);
+    }
+
+    #[test]
+    fn forgiven_gaps_are_no_events() {
+        let mut history = LossHistory::new(true);
+        feed(&mut history, 0, 10, &[]);
+        history.forgive_below(15);
+        feed(&mut history, 15, 30, &[]);
+        assert_eq!(history.events(), 0);
     }
 
     #[test]

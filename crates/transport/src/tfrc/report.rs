@@ -62,6 +62,11 @@ impl Reports {
         self.losses.is_new(number)
     }
 
+    /// Whatever is missing below `number` did not fall to congestion.
+    pub fn forgive_below(&mut self, number: u64) {
+        self.losses.forgive_below(number);
+    }
+
     /// A data packet arrives; gives the feedback that is due at once.
     pub fn on_packet(&mut self, now: Time, arrival: Arrival) -> Option<Feedback> {
         let is_first = self.latest.is_none();
