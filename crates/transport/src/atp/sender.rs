@@ -9,7 +9,7 @@ use super::settings::{AtpCongestion, AtpSettings, FragmentLifetime};
 use crate::carrier::Message;
 use crate::tcp::congestion::{Cause, Congestion, NewAck, Windows};
 use crate::tcp::rto::Rto;
-use crate::tcp::settings::TcpSettings;
+use crate::tcp::settings::{RtoSettings, TcpSettings};
 use crate::tfrc::rate::{Feedback, RateControl};
 
 /// Packets sent later that say, once acknowledged, that a packet is lost: as conservative as TCP's three duplicates.
@@ -135,6 +135,8 @@ impl Sender {
     /// A sender that has nothing to send.
     pub fn new(settings: &AtpSettings) -> Self {
         let fragment = settings.fragment.as_bytes().max(1);
+        let (initial, minimum) = (settings.initial_rto, settings.minimum_rto);
+        let rto = RtoSettings { initial, minimum, ..RtoSettings::default() };
         let control = match settings.congestion {
             AtpCongestion::Off => Control::Off,
             AtpCongestion::Aimd => Control::Aimd {
@@ -158,7 +160,7 @@ impl Sender {
             next: 0,
             flight: 0,
             control,
-            rto: Rto::new(&settings.rto),
+            rto: Rto::new(&rto),
             timer: None,
             verdicts: VecDeque::new(),
         }
@@ -219,7 +221,7 @@ impl Sender {
         }
         let mut reaction = Reaction::default();
         if let Some(sample) = rtt {
-            self.rto.on_sample(sample);
+            self.rto.on_sample(sample, ack.highest);
             reaction.sample = Some(sample);
         }
         let lost = self.find_losses(first, ack);

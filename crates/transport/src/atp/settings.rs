@@ -5,8 +5,6 @@ use cellwind_engine::units::Size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tcp::settings::RtoSettings;
-
 /// ATP (Gurtov, P9 III): objects with deadlines, repaired selectively, under a control of congestion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -28,8 +26,10 @@ pub struct AtpSettings {
     pub ack_every: u32,
     /// The longest an acknowledgement may wait.
     pub ack_timer: Span,
-    /// The retransmission timer; its settings for TCP's ACKs have no effect here and must stay as they are.
-    pub rto: RtoSettings,
+    /// The retransmission timeout before the first round trip is measured (RFC 6298 §2.1).
+    pub initial_rto: Span,
+    /// The shortest retransmission timeout (RFC 6298 §2.4).
+    pub minimum_rto: Span,
 }
 
 /// How ATP's sender is held back (P9 III.D).
@@ -69,7 +69,8 @@ impl Default for AtpSettings {
             refuse_hopeless: false,
             ack_every: 2,                      // P9 III.D
             ack_timer: Span::from_millis(500), // P9 III.D
-            rto: RtoSettings::default(),
+            initial_rto: Span::from_secs(1),
+            minimum_rto: Span::from_secs(1),
         }
     }
 }
