@@ -66,7 +66,7 @@ macro_rules! presets {
 pub const PRESETS: &[Preset] = presets! {
     Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" "gprs-reselections" }
     Access "access/" { "umts-384" "umts-128" "umts-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
-    Transport "transport/" { "tahoe" "reno" "newreno" "sack" "westwood" "westwood-plus" "reno-eifel" "newreno-eifel" "sack-eifel" "linux-reno" "linux-cubic" }
+    Transport "transport/" { "tahoe" "reno" "newreno" "sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "reno-eifel" "newreno-eifel" "sack-eifel" "linux-reno" "linux-cubic" }
 };
 
 impl Preset {

@@ -273,6 +273,7 @@ impl Draw {
             "reno-eifel",
             "newreno-eifel",
             "sack-eifel",
+            "vegas",
             "linux-reno",
             "linux-cubic",
         ]);
@@ -285,7 +286,7 @@ impl Draw {
         line(format!("limited_transmit = {}\ndup_thresh = {}", self.chance(0.5), self.between(1, 5)));
         line(format!("pacing = \"{}\"", self.choose(&["off", "off", "by-window"])));
         let is_classic = ["tahoe", "reno", "newreno"].contains(&preset);
-        if is_classic {
+        if is_classic || preset == "vegas" {
             line(format!("recovery.bug_fix = \"{}\"", self.choose(&["off", "less-careful", "careful"])));
         }
         if preset == "newreno" {
@@ -294,17 +295,22 @@ impl Draw {
         let every = self.between(1, 3);
         let quick = if every > 1 { self.choose(&[0, 2, 16]) } else { 0 };
         line(format!("delayed_ack = {{ every = {every}, timer = \"200 ms\", quick = {quick} }}"));
+        let mut is_vegas = preset == "vegas";
         if is_classic && self.chance(0.5) {
             let algorithm = self.choose(&[
                 "type = 'cubic'",
                 "type = 'westwood'",
+                "type = 'vegas', alpha = 2, beta = 4",
                 "type = 'westwood', filter = 'per-round-trip', after_loss = 'threshold'",
                 "type = 'westwood', filter = 'linux', growth = 'when-limiting'",
             ]);
             line(format!("congestion = {{ {algorithm} }}"));
+            is_vegas = algorithm.contains("vegas");
         }
-        line(format!("slow_start.per_ack = \"{}\"", self.choose(&["1 segment", "2 segments", "all"])));
-        line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));
+        if !is_vegas {
+            line(format!("slow_start.per_ack = \"{}\"", self.choose(&["1 segment", "2 segments", "all"])));
+            line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));
+        }
         line(format!("rto.minimum = \"{} ms\"", self.choose(&[10, 200, 1000])));
         line(format!("rto.granularity = \"{} ms\"", self.choose(&[1, 100, 500])));
         line(format!("rto.timing = \"{}\"", self.choose(&["per-window", "per-segment"])));

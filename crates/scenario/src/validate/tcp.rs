@@ -2,10 +2,10 @@
 
 use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
-use cellwind_transport::tcp::amount::Window;
+use cellwind_transport::tcp::amount::{PerAck, Window};
 use cellwind_transport::tcp::settings::{
     After, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, RaiseMinimumSettings, RecoverySettings,
-    Response, SlowStartExit, SpuriousSettings, TcpSettings,
+    Response, SlowStartExit, SpuriousSettings, TcpSettings, VegasSettings,
 };
 
 use super::out_of_range;
@@ -36,6 +36,7 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
     match &tcp.congestion {
         CongestionSettings::Cubic(settings) => cubic(settings)?,
         CongestionSettings::Westwood(settings) => westwood(settings.filter)?,
+        CongestionSettings::Vegas(settings) => vegas(settings, tcp)?,
         CongestionSettings::Aimd(_) => {}
     }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
@@ -171,6 +172,29 @@ fn westwood(filter: BandwidthFilter) -> Result<(), Found> {
         }
         _ => Ok(()),
     }
+}
+
+fn vegas(vegas: &VegasSettings, tcp: &TcpSettings) -> Result<(), Found> {
+    let conflict = |keys: &'static [Keys], message| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
+    if vegas.alpha > vegas.beta {
+        let keys: &[Keys] = &[&["congestion", "alpha"], &["congestion", "beta"]];
+        return conflict(
+            keys,
+            "Vegas lets the window shrink above `beta` and grow below `alpha`, which must not be larger",
+        );
+    }
+    if tcp.slow_start.exit != SlowStartExit::None {
+        let keys: &[Keys] = &[&["slow_start", "exit"], &["congestion"]];
+        return conflict(
+            keys,
+            "Vegas ends slow start by itself, above `congestion.gamma`: `slow_start.exit` must be \"none\"",
+        );
+    }
+    if tcp.slow_start.per_ack != PerAck::default() {
+        let keys: &[Keys] = &[&["slow_start", "per_ack"], &["congestion"]];
+        return conflict(keys, "Vegas has a slow start of its own: `slow_start.per_ack` must be \"1 segment\"");
+    }
+    Ok(())
 }
 
 /// What is allowed but probably not meant.

@@ -242,7 +242,7 @@ impl Core {
         let flight = self.flight().saturating_sub(self.limited_bytes);
         let before = self.windows.cwnd;
         self.windows.ssthresh = self.congestion.ssthresh_after(cause, &self.windows, flight, self.mss);
-        self.reduced = self.congestion.window_after(before, self.windows.ssthresh);
+        self.reduced = self.congestion.window_after(before, self.windows.ssthresh, self.mss);
     }
 
     /// Tells the congestion control that the last reduction was wrong, when the windows of before are back.
@@ -266,7 +266,8 @@ impl Core {
         self.begun = Some(self.reaction(Cause::DuplicateAcks, 0, now));
         let fact = self.fact(FactKind::FastRetransmit);
         out.fact(fact.values(self.snd_max - self.snd_una, u64::from(self.duplicate_acks)));
-        self.lower_ssthresh(Cause::DuplicateAcks);
+        let again = self.board.at(self.snd_una).is_some_and(|segment| segment.transmissions > 1);
+        self.lower_ssthresh(if again { Cause::LostAgain } else { Cause::DuplicateAcks });
         if self.restart_on_fast_retransmit {
             self.restart_timer(now);
         }
@@ -425,6 +426,11 @@ impl Core {
         self.duplicate_acks = 0;
         self.limited_bytes = 0;
         self.sampled = sample.map(|sample| self.take_sample(sample, packet.ack, out));
+    }
+
+    /// Round trip of the newest segment that the last ACK of new data acknowledges; none if any was sent twice.
+    pub fn round_trip(&self) -> Option<Span> {
+        self.arrived.rtt
     }
 
     /// Feeds a round-trip sample to the timer.

@@ -10,7 +10,7 @@ use super::amount::{PerAck, Segments, Window};
 use super::settings::{
     AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, EifelSettings,
     InitialWindow, NewRenoSettings, PerAckFilter, RaiseMinimumSettings, RecoverySettings, SackSettings,
-    SpuriousSettings, WestwoodSettings,
+    SpuriousSettings, VegasSettings, WestwoodSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
@@ -18,11 +18,13 @@ deserialize_by_type!(RecoverySettings {
     Reno(settings: ClassicSettings),
     Newreno(settings: NewRenoSettings),
     Sack(settings: SackSettings),
+    Vegas(settings: ClassicSettings),
 });
 deserialize_by_type!(CongestionSettings {
     Aimd(settings: AimdSettings),
     Cubic(settings: CubicSettings),
     Westwood(settings: WestwoodSettings),
+    Vegas(settings: VegasSettings),
 });
 deserialize_by_type!(BandwidthFilter { PerAck(settings: PerAckFilter), PerRoundTrip, Linux });
 deserialize_by_type!(AfterSpurious {

@@ -7,6 +7,7 @@
 mod aimd;
 mod cubic;
 mod slow_start;
+mod vegas;
 mod westwood;
 
 use cellwind_engine::time::{Span, Time};
@@ -14,6 +15,7 @@ use cellwind_engine::time::{Span, Time};
 use aimd::Aimd;
 use cubic::Cubic;
 use slow_start::SlowStart;
+use vegas::Vegas;
 use westwood::Westwood;
 
 use super::settings::{CongestionSettings, Decrease, Growth, TcpSettings};
@@ -79,6 +81,8 @@ pub(crate) struct Arrival {
 pub(crate) enum Cause {
     /// Duplicate ACKs, or SACK, tell of a loss.
     DuplicateAcks,
+    /// The same, of a segment that was sent again before.
+    LostAgain,
     /// The retransmission timer expired.
     Timeout,
 }
@@ -106,7 +110,7 @@ pub(crate) trait CongestionControl {
 
     /// The window at the end of fast recovery, where `before` was the window and `ssthresh` is the new threshold.
     #[inline(always)]
-    fn window_after(&self, _before: u64, ssthresh: u64) -> u64 {
+    fn window_after(&self, _before: u64, ssthresh: u64, _mss: u64) -> u64 {
         ssthresh // RFC 5681 §3.2 (6)
     }
 
@@ -133,6 +137,7 @@ enum Avoidance {
     Aimd(Aimd),
     Cubic(Cubic),
     Westwood(Westwood),
+    Vegas(Vegas),
 }
 
 macro_rules! each {
@@ -141,6 +146,7 @@ macro_rules! each {
             Avoidance::Aimd($algorithm) => $call,
             Avoidance::Cubic($algorithm) => $call,
             Avoidance::Westwood($algorithm) => $call,
+            Avoidance::Vegas($algorithm) => $call,
         }
     };
 }
@@ -153,6 +159,7 @@ impl Congestion {
             CongestionSettings::Westwood(westwood) => {
                 (Avoidance::Westwood(Westwood::new(westwood)), westwood.growth == Growth::Always)
             }
+            CongestionSettings::Vegas(vegas) => (Avoidance::Vegas(Vegas::new(vegas)), true), // it looks by itself
         };
         Congestion { slow_start: SlowStart::new(&settings.slow_start), avoidance, grows_always, min_rtt: None }
     }
@@ -193,8 +200,8 @@ impl Congestion {
     }
 
     /// The window at the end of fast recovery, where `before` was the window and `ssthresh` is the new threshold.
-    pub fn window_after(&self, before: u64, ssthresh: u64) -> u64 {
-        each!(&self.avoidance, algorithm => algorithm.window_after(before, ssthresh))
+    pub fn window_after(&self, before: u64, ssthresh: u64, mss: u64) -> u64 {
+        each!(&self.avoidance, algorithm => algorithm.window_after(before, ssthresh, mss))
     }
 
     /// The retransmission timer expired: the threshold was lowered and the window is one segment.

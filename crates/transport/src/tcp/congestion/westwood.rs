@@ -78,7 +78,7 @@ impl CongestionControl for Westwood {
         (carried / mss * mss).max(2 * mss) // whole segments, two at least
     }
 
-    fn window_after(&self, before: u64, ssthresh: u64) -> u64 {
+    fn window_after(&self, before: u64, ssthresh: u64, _: u64) -> u64 {
         match self.after_loss {
             AfterLoss::LoweredOnly => before.min(ssthresh), // Casetti et al. 2001, §3.1: if (cwin > ssthresh)
             AfterLoss::Threshold => ssthresh,               // Grieco and Mascolo 2004, §2.3

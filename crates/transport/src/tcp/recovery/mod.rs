@@ -7,6 +7,7 @@ mod newreno;
 mod reno;
 mod sack;
 mod tahoe;
+mod vegas;
 
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::time::Time;
@@ -18,6 +19,7 @@ use newreno::NewReno;
 use reno::Reno;
 use sack::Sack;
 use tahoe::Tahoe;
+use vegas::Vegas;
 
 /// What an acknowledgement told, beside moving SND.UNA.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +76,7 @@ pub(crate) enum Recovery {
     Reno(Reno),
     NewReno(NewReno),
     Sack(Sack),
+    Vegas(Vegas),
 }
 
 impl Recovery {
@@ -83,6 +86,7 @@ impl Recovery {
             RecoverySettings::Reno(classic) => Recovery::Reno(Reno::new(classic)),
             RecoverySettings::Newreno(newreno) => Recovery::NewReno(NewReno::new(newreno)),
             RecoverySettings::Sack(sack) => Recovery::Sack(Sack::new(sack)),
+            RecoverySettings::Vegas(classic) => Recovery::Vegas(Vegas::new(classic)),
         }
     }
 }
@@ -95,6 +99,7 @@ macro_rules! each {
             Recovery::Reno($recovery) => $call,
             Recovery::NewReno($recovery) => $call,
             Recovery::Sack($recovery) => $call,
+            Recovery::Vegas($recovery) => $call,
         }
     };
 }

@@ -16,6 +16,8 @@ pub enum CongestionSettings {
     Cubic(CubicSettings),
     /// Reno's growth, and after a loss what the path was measured to carry (Casetti et al. 2001, Grieco and Mascolo 2004).
     Westwood(WestwoodSettings),
+    /// As much as leaves a few segments waiting in queues, judged by round trips (Brakmo and Peterson 1995).
+    Vegas(VegasSettings),
 }
 
 /// Settings of additive increase and multiplicative decrease (RFC 5681 §3.1).
@@ -182,6 +184,24 @@ pub enum AfterLoss {
     LoweredOnly,
     /// The threshold (Grieco and Mascolo 2004, §2.3).
     Threshold,
+}
+
+/// Settings of Vegas (Brakmo and Peterson 1995, §3.2 and §3.3), in segments that wait in queues on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct VegasSettings {
+    /// α: with fewer segments the window grows by one a round trip.
+    pub alpha: u32,
+    /// β: with more segments the window shrinks by one a round trip; not below α.
+    pub beta: u32,
+    /// γ: with more segments slow start ends.
+    pub gamma: u32,
+}
+
+impl Default for VegasSettings {
+    fn default() -> Self {
+        VegasSettings { alpha: 1, beta: 3, gamma: 1 } // Brakmo and Peterson 1995, §3.2, §3.3; ns-2
+    }
 }
 
 /// Slow start (RFC 5681 §3.1).

@@ -15,9 +15,11 @@ pub enum RecoverySettings {
     Newreno(NewRenoSettings),
     /// Recovery by selective acknowledgements (RFC 6675).
     Sack(SackSettings),
+    /// Reno with a fine timeout of each segment, asked on duplicate ACKs (Brakmo and Peterson 1995).
+    Vegas(ClassicSettings),
 }
 
-/// Settings of Tahoe and Reno.
+/// Settings of Tahoe, Reno and Vegas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClassicSettings {

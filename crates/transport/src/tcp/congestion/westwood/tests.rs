@@ -118,7 +118,7 @@ fn the_threshold_is_what_the_path_carries_in_the_shortest_round_trip() {
 #[test]
 fn westwood_does_not_raise_the_window_and_westwood_plus_sets_it() {
     let of = |after_loss| Westwood::new(&WestwoodSettings { after_loss, ..WestwoodSettings::default() });
-    assert_eq!(of(AfterLoss::LoweredOnly).window_after(6000, 10_000), 6000);
-    assert_eq!(of(AfterLoss::LoweredOnly).window_after(16_000, 10_000), 10_000);
-    assert_eq!(of(AfterLoss::Threshold).window_after(6000, 10_000), 10_000);
+    assert_eq!(of(AfterLoss::LoweredOnly).window_after(6000, 10_000, MSS), 6000);
+    assert_eq!(of(AfterLoss::LoweredOnly).window_after(16_000, 10_000, MSS), 10_000);
+    assert_eq!(of(AfterLoss::Threshold).window_after(6000, 10_000, MSS), 10_000);
 }
