@@ -177,6 +177,22 @@ fact_kinds! {
     SettingsChanged = "settings_changed",
     /// Application: message number `seq` was given to the transport; `a` = its bytes, `b` = its deadline in ns, or 0.
     MessageSent = "message_sent",
+    /// Application: message number `seq` of `length` bytes arrived complete; `a` = ns since it was made or asked for, `b` = 1 if after its deadline.
+    MessageArrived = "message_arrived",
+    /// Web: the text of page `seq` arrived; `a` = ns since it was asked for.
+    PageTextArrived = "page_text_arrived",
+    /// Web: page `seq` arrived with all its objects; `a` = ns since it was asked for.
+    PageCompleted = "page_completed",
+    /// Video: play-back started; `a` = ns since the flow started.
+    PlaybackStarted = "playback_started",
+    /// Video: play-back stopped because nothing was there to play; `b` = ns of the media played.
+    PlaybackStalled = "playback_stalled",
+    /// Video: play-back went on; `a` = ns since it stopped, `b` = ns of the media played.
+    PlaybackResumed = "playback_resumed",
+    /// Video: the last of the media was played; `b` = ns of the media played.
+    PlaybackEnded = "playback_ended",
+    /// Video: from piece `seq` on the media has another rate; `a` = that rate in bit/s, `b` = mean rate in bit/s that led to it.
+    RateChosen = "rate_chosen",
 }
 
 /// Why a packet was dropped; the value of [`FactKind::Drop`].

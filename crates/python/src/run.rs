@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cellwind_engine::fact::{FactKind, FactRow};
+use cellwind_engine::time::Span;
 use cellwind_path::traffic::Traffic;
-use cellwind_scenario::run::{BearerResult, LinkResult, Record, Run as CoreRun, run as core_run};
+use cellwind_scenario::run::{BearerResult, FlowResult, LinkResult, Record, Run as CoreRun, run as core_run};
 use cpu_time::ThreadTime;
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -85,6 +86,7 @@ impl Run {
             row.set_item("fast_retransmits", flow.counters.fast_retransmits)?;
             row.set_item("spurious_timeouts", flow.counters.spurious_timeouts)?;
             row.set_item("rtt_mean_s", flow.rtt_mean().map(|span| span.as_secs_f64()))?;
+            application_columns(&row, flow)?;
             Ok(row)
         });
         rows.collect()
@@ -143,6 +145,26 @@ impl Drop for Run {
     fn drop(&mut self) {
         spare::give(std::mem::take(self.facts.get_mut().expect("no holder panics")));
     }
+}
+
+/// The columns of a flow's application; those that are not its own stay empty.
+fn application_columns(row: &Bound<'_, PyDict>, flow: &FlowResult) -> PyResult<()> {
+    let report = &flow.report;
+    let seconds = |span: Option<Span>| span.map(|span| span.as_secs_f64());
+    let has_messages = flow.application != "bulk";
+    row.set_item("application", flow.application)?;
+    row.set_item("messages_sent", has_messages.then_some(report.messages_sent))?;
+    row.set_item("messages_delivered", has_messages.then_some(report.messages_delivered))?;
+    row.set_item("messages_on_time", report.messages_on_time)?;
+    row.set_item("delay_mean_s", seconds(report.delay.mean()))?;
+    row.set_item("delay_max_s", seconds(report.delay.most()))?;
+    row.set_item("initial_delay_s", seconds(report.initial_delay.mean()))?;
+    row.set_item("page_delay_s", seconds(report.page_delay.mean()))?;
+    row.set_item("startup_delay_s", seconds(report.startup_delay))?;
+    row.set_item("rebufferings", report.rebuffering.map(|(count, _)| count))?;
+    row.set_item("rebuffering_s", report.rebuffering.map(|(_, span)| span.as_secs_f64()))?;
+    row.set_item("rate_switches", report.rate_switches)?;
+    row.set_item("media_bps", report.media_bps())
 }
 
 /// Buffers for facts, kept from one run to the next: getting fresh memory from the system takes longer than

@@ -10,7 +10,7 @@ use cellwind_engine::fact::FactRow;
 use cellwind_engine::machine::Port;
 use cellwind_engine::packet::FlowId;
 use cellwind_engine::random::Stream;
-use cellwind_engine::time::Time;
+use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
 use cellwind_engine::world::{MachineId, Route, World};
 use cellwind_path::faults::Faults;
@@ -19,13 +19,14 @@ use cellwind_path::meter::Meter;
 use cellwind_path::settings::LinkSettings;
 use cellwind_radio::block_arq::BlockArq;
 use cellwind_radio::handover::{Handover, TAKEN_BACK};
-use cellwind_transport::bulk::{Sink, Source};
-use cellwind_transport::tcp::payload_of_full_segment;
+use cellwind_transport::application::files::FilesSettings;
+use cellwind_transport::application::{ApplicationSettings, End};
+use cellwind_transport::bulk::{ENDLESS, Sink, Source};
 
 use crate::change::{Change, Planned, When};
 use crate::directions::{Direction, Directions};
 use crate::machines::AnyMachine;
-use crate::model::{Access, Bulk, Protocol, Scenario};
+use crate::model::{Access, Bulk, Flow, Protocol, Scenario};
 
 /// Capture point of the servers; terminals follow in their order.
 pub(crate) const SERVER_POINT: u16 = 0;
@@ -218,15 +219,9 @@ impl<'a> Builder<'a> {
         let scenario = self.scenario;
         let mut all = Vec::with_capacity(scenario.flow.len());
         for (index, (name, flow)) in scenario.flow.iter().enumerate() {
-            let Protocol::Tcp(tcp) = &flow.transport.protocol;
-            let id = FlowId(index as u16);
-            let bytes = match flow.bulk {
-                Bulk::Limited(amount) => Some(amount.bytes(payload_of_full_segment(tcp))),
-                Bulk::Unlimited => None,
-            };
-            let source = Source::new(tcp, id, Time::ZERO + flow.start, bytes);
-            let source = self.world.add(format!("flow/{name}/sender"), AnyMachine::Source(source));
-            let sink = self.world.add(format!("flow/{name}/receiver"), AnyMachine::Sink(Sink::new(tcp, id)));
+            let (source, sink) = self.ends(name, flow, FlowId(index as u16));
+            let source = self.world.add(format!("flow/{name}/sender"), source);
+            let sink = self.world.add(format!("flow/{name}/receiver"), sink);
             let endpoints = FlowEndpoints { source: 2 * index, sink: 2 * index + 1 };
             let (server, terminal) = match flow.direction {
                 Direction::Down => (source, sink),
@@ -238,6 +233,32 @@ impl<'a> Builder<'a> {
             all.push(FlowEnds { server, terminal, place, endpoints });
         }
         all
+    }
+
+    /// The end with the content of a flow, and the one that takes it.
+    fn ends(&self, name: &str, flow: &Flow, id: FlowId) -> (AnyMachine, AnyMachine) {
+        let start = Time::ZERO + flow.start;
+        let protocol = &flow.transport.protocol;
+        let bytes = match flow.bulk {
+            Some(Bulk::Limited(amount)) => Some(amount.bytes(protocol.payload())),
+            Some(Bulk::Unlimited) | None => None,
+        };
+        let whole = || {
+            let sizes = vec![Size::from_bytes(bytes.unwrap_or(ENDLESS))];
+            ApplicationSettings::Files(FilesSettings { sizes, pause: Span::ZERO, reconnect: false })
+        };
+        let settings = match (&flow.application, protocol) {
+            // A plain transfer over TCP has one sender and one receiver, which cost less than two connections.
+            (None, Protocol::Tcp(tcp)) => {
+                let source = Source::new(tcp, id, start, bytes);
+                return (AnyMachine::Source(source), AnyMachine::Sink(Sink::new(tcp, id)));
+            }
+            (None, _) => &whole(),
+            (Some(application), _) => application,
+        };
+        let chance = self.stream(&format!("flow/{name}/application"));
+        let source = End::source(settings, protocol, id, start, chance);
+        (AnyMachine::Application(source), AnyMachine::Application(End::sink(settings, protocol, id, start)))
     }
 
     /// Adds what is between the ends and wires it all.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use cellwind_engine::packet::{Flags, Packet};
 use cellwind_engine::time::Time;
 use cellwind_transport::tcp::receiver::scale_for;
-use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
+use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use pcap_file::pcapng::PcapNgBlock;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -51,6 +51,17 @@ pub struct FlowEnds {
     pub mss: u16,
     /// Whether both ends announce a window scale in their SYN; if not, windows end at 65535 bytes.
     pub window_scaling: bool,
+    /// What its headers are.
+    pub transport: Transport,
+}
+
+/// The header behind that of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP (RFC 9293).
+    Tcp,
+    /// UDP (RFC 768).
+    Udp,
 }
 
 /// The longest IPv4 header without options and the longest TCP header.
@@ -60,6 +71,8 @@ const SERVER: [u8; 4] = [10, 0, 0, 1];
 const SERVER_PORT: u16 = 80;
 /// RFC 6335 §6: the first dynamic port; the 16 384 of them tell the flows of a terminal apart.
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
+/// RFC 6335 §6: the first user port; those up to the dynamic ones serve when there are more connections.
+const FIRST_USER_PORT: u16 = 1024;
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Writes `packets`, in the order given, as a pcapng file with one interface of the given name.
@@ -92,7 +105,7 @@ pub fn pcapng(interface: &str, flows: &[FlowEnds], packets: &[Captured]) -> Vec<
     writer.write_block(&interface.into_owned().into_block()).expect(memory);
     for captured in packets {
         let flow = usize::from(captured.packet.flow.0);
-        let (header, original_len) = headers(captured, flows[flow], scales[flow]);
+        let (header, original_len) = headers(captured, flows[flow], flows.len(), scales[flow]);
         let block = EnhancedPacketBlock {
             interface_id: 0,
             timestamp: Duration::from_nanos(captured.at.as_nanos()),
@@ -137,15 +150,28 @@ fn window_scales(flows: &[FlowEnds], packets: &[Captured]) -> Vec<WindowScales> 
 }
 
 /// The bytes of the IPv4 and TCP headers, and the packet's length with its payload.
-fn headers(captured: &Captured, flow: FlowEnds, scales: WindowScales) -> (Vec<u8>, u32) {
+fn headers(captured: &Captured, flow: FlowEnds, flows: usize, scales: WindowScales) -> (Vec<u8>, u32) {
     let Captured { from, packet, .. } = captured;
-    let terminal_port = FIRST_DYNAMIC_PORT | packet.flow.0;
+    let terminal_port = terminal_port(packet, flows);
     let terminal = terminal_address(flow.terminal);
     let (source, source_port, destination, destination_port) = match from {
         End::Server => (SERVER, SERVER_PORT, terminal, terminal_port),
         End::Terminal => (terminal, terminal_port, SERVER, SERVER_PORT),
     };
 
+    let identification = (packet.stamp.as_nanos() / 1000) as u16;
+    if flow.transport == Transport::Udp {
+        let length = packet.payload as usize;
+        let udp = UdpHeader::without_ipv4_checksum(source_port, destination_port, length);
+        let udp = udp.expect("a packet fits an IPv4 packet"); // validation bounds it
+        let mut ip =
+            Ipv4Header::new(0, TIME_TO_LIVE, IpNumber::UDP, source, destination).expect("an empty payload fits");
+        ip.set_payload_len(UdpHeader::LEN + length).expect("a packet fits an IPv4 packet");
+        ip.identification = identification;
+        ip.header_checksum = ip.calc_header_checksum();
+        let bytes = [&ip.to_bytes()[..], &udp.to_bytes()].concat();
+        return (bytes, u32::from(ip.total_len));
+    }
     let syn = packet.flags.has(Flags::SYN);
     // RFC 7323 §2.2: the window of a SYN is never scaled.
     let shift = if syn { 0 } else { scales.of(*from) };
@@ -165,7 +191,7 @@ fn headers(captured: &Captured, flow: FlowEnds, scales: WindowScales) -> (Vec<u8
     ip.set_payload_len(tcp.header_len() + payload.len()).expect("a segment fits an IPv4 packet");
     // RFC 6864 §4.1 leaves it free where nothing is fragmented: here it tells the transmissions of a segment apart, the
     // same at both ends.
-    ip.identification = (packet.stamp.as_nanos() / 1000) as u16;
+    ip.identification = identification;
     ip.header_checksum = ip.calc_header_checksum();
     tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a segment fits an IPv4 packet");
 
@@ -173,6 +199,18 @@ fn headers(captured: &Captured, flow: FlowEnds, scales: WindowScales) -> (Vec<u8
     bytes.extend_from_slice(&ip.to_bytes());
     bytes.extend_from_slice(&tcp.to_bytes());
     (bytes, u32::from(ip.total_len))
+}
+
+/// A port of its own for each connection of each flow, as far as there are ports: the first connection of each flow
+/// first.
+fn terminal_port(packet: &Packet, flows: usize) -> u16 {
+    let place = usize::from(packet.flow.0) + usize::from(packet.connection) * flows.max(1);
+    let dynamic = usize::from(u16::MAX - FIRST_DYNAMIC_PORT) + 1;
+    if place < dynamic {
+        FIRST_DYNAMIC_PORT + place as u16
+    } else {
+        FIRST_USER_PORT + ((place - dynamic) % usize::from(FIRST_DYNAMIC_PORT - FIRST_USER_PORT)) as u16
+    }
 }
 
 /// 10.1.0.1 for the first terminal.

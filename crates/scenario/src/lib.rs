@@ -27,6 +27,7 @@ pub mod session;
 pub mod source;
 mod spikes;
 pub mod swarm;
+mod traces;
 mod validate;
 mod write;
 

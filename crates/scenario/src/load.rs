@@ -13,7 +13,7 @@ use crate::node::Node;
 use crate::presets::{self, Kind, PRESETS, Preset};
 use crate::resolve::Assignment;
 use crate::source::Source;
-use crate::{change, read, resolve, validate};
+use crate::{change, read, resolve, traces, validate};
 
 /// A scenario that was loaded, and where it came from.
 #[derive(Clone, Debug)]
@@ -133,8 +133,13 @@ pub(crate) fn tcp_settings_of(transport: Node) -> Result<TcpSettings, ScenarioEr
 const ALONE: &str = "[link.wire]\n[flow.alone]\nbulk = \"1 B\"\n";
 
 fn settings_of(loaded: Loaded) -> Result<TcpSettings, ScenarioError> {
-    let Protocol::Tcp(settings) = loaded.scenario.flow["alone"].transport.protocol.clone();
-    Ok(settings)
+    match loaded.scenario.flow["alone"].transport.protocol.clone() {
+        Protocol::Tcp(settings) => Ok(settings),
+        other => {
+            let error = ScenarioError::new(Mistake::BadValue, "this is no TCP, whose sender was asked for");
+            Err(error.found(other.word()))
+        }
+    }
 }
 
 fn from_source(source: &Arc<Source>, name: &str, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
@@ -150,6 +155,7 @@ fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: Str
     resolve::presets(&mut resolved)?;
     let mut scenario: Scenario = from_node(&resolved).map_err(resolve::offer_extends)?;
     scenario.fill_in();
+    traces::read(&mut scenario, &resolved)?;
     let warnings = validate::check(&scenario, &resolved)?;
     scenario.plan = change::plan(&scenario, &resolved)?;
     validate::check_size(&scenario, &resolved)?;

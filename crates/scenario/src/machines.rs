@@ -9,6 +9,7 @@ use cellwind_path::meter::Meter;
 use cellwind_path::traffic::Traffic;
 use cellwind_radio::block_arq::BlockArq;
 use cellwind_radio::handover::Handover;
+use cellwind_transport::application::End;
 use cellwind_transport::bulk::{Sink, Source};
 
 /// Any machine of a scenario.
@@ -20,6 +21,8 @@ pub enum AnyMachine {
     Source(Source),
     /// Receiving end of a flow.
     Sink(Sink),
+    /// One end of an application.
+    Application(End),
     /// One direction of a wired link.
     Link(Link),
     /// Scripted faults behind a link.
@@ -38,6 +41,7 @@ macro_rules! each {
         match $self {
             AnyMachine::Source($machine) => $call,
             AnyMachine::Sink($machine) => $call,
+            AnyMachine::Application($machine) => $call,
             AnyMachine::Link($machine) => $call,
             AnyMachine::Faults($machine) => $call,
             AnyMachine::BlockArq($machine) => $call,
@@ -70,6 +74,7 @@ impl AnyMachine {
         match self {
             AnyMachine::Source(source) => source.sender().check(),
             AnyMachine::Sink(sink) => sink.receiver().check(),
+            AnyMachine::Application(end) => end.check(),
             AnyMachine::Link(link) => link.check(),
             AnyMachine::Faults(faults) => faults.check(),
             AnyMachine::BlockArq(bearer) => bearer.check(),
@@ -81,7 +86,7 @@ impl AnyMachine {
     /// What went through, for the stages of a path.
     pub fn traffic(&self) -> Option<&Traffic> {
         match self {
-            AnyMachine::Source(_) | AnyMachine::Sink(_) | AnyMachine::Meter(_) => None,
+            AnyMachine::Source(_) | AnyMachine::Sink(_) | AnyMachine::Application(_) | AnyMachine::Meter(_) => None,
             AnyMachine::Link(link) => Some(link.traffic()),
             AnyMachine::Faults(faults) => Some(faults.traffic()),
             AnyMachine::BlockArq(bearer) => Some(bearer.traffic()),

@@ -10,8 +10,9 @@ use cellwind_engine::text::{Reason, Text};
 use cellwind_engine::time::Span;
 use cellwind_path::settings::LinkSettings;
 use cellwind_radio::settings::BlockArqSettings;
+use cellwind_transport::application::ApplicationSettings;
+pub use cellwind_transport::carrier::Protocol;
 use cellwind_transport::tcp::amount::Window;
-use cellwind_transport::tcp::settings::TcpSettings;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
@@ -137,19 +138,24 @@ pub struct Terminal {
     pub access: Option<String>,
 }
 
-/// Data from one end to the other, and the transport that carries it.
+/// Data from one end to the other, and the transport that carries it: `bulk`, or an `application`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Which way the data goes; acknowledgements go the other way.
+    /// Which way the data goes, or the content of an application; acknowledgements and requests go the other way.
     #[serde(default)]
     pub direction: Direction,
     /// The terminal at one end; by default the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<String>,
-    /// How much is sent.
-    pub bulk: Bulk,
-    /// When the sender starts.
+    /// How much is sent, when the flow is a plain transfer of data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bulk: Option<Bulk>,
+    /// What the flow carries, when it is not a plain transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "crate::schema::ApplicationOrPreset")]
+    pub application: Option<ApplicationSettings>,
+    /// When the flow starts.
     #[serde(default)]
     pub start: Span,
     /// The transport protocol and its settings.
@@ -172,21 +178,18 @@ impl Transport {
     /// What results call it: its label, or the protocol's type.
     pub fn name(&self) -> &str {
         match (self.label.as_str(), &self.protocol) {
-            ("", Protocol::Tcp(_)) => "tcp",
+            ("", protocol) => protocol.word(),
             (label, _) => label,
         }
     }
 }
 
-/// A transport protocol.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Protocol {
-    /// TCP, with replaceable parts.
-    Tcp(TcpSettings),
+impl Flow {
+    /// The word for what it carries, as results show it.
+    pub fn carries(&self) -> &'static str {
+        self.application.as_ref().map_or("bulk", ApplicationSettings::word)
+    }
 }
-
-deserialize_by_type!(Protocol { Tcp(settings: TcpSettings) });
 
 impl<'de> Deserialize<'de> for Transport {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -144,7 +144,7 @@ pub fn describe(found: Unexpected<'_>) -> String {
 pub fn is_preset_place(path: &[String]) -> bool {
     match path {
         [section, _] => section == "access",
-        [section, _, key] => section == "flow" && key == "transport",
+        [section, _, key] => section == "flow" && (key == "transport" || key == "application"),
         _ => false,
     }
 }

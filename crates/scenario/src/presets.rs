@@ -14,18 +14,21 @@ pub enum Kind {
     Access,
     /// The `transport` of a flow.
     Transport,
+    /// The `application` of a flow.
+    Application,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 3] = [Kind::Scenario, Kind::Access, Kind::Transport];
+    pub const ALL: [Kind; 4] = [Kind::Scenario, Kind::Access, Kind::Transport, Kind::Application];
 
-    /// The word for it: `scenario`, `access` or `transport`.
+    /// The word for it: `scenario`, `access`, `transport` or `application`.
     pub const fn word(self) -> &'static str {
         match self {
             Kind::Scenario => "scenario",
             Kind::Access => "access",
             Kind::Transport => "transport",
+            Kind::Application => "application",
         }
     }
 
@@ -64,9 +67,10 @@ macro_rules! presets {
 
 /// Every preset; the scenarios in the order a newcomer should meet them.
 pub const PRESETS: &[Preset] = presets! {
-    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" "gprs-reselections" }
+    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" }
     Access "access/" { "umts-384" "umts-128" "umts-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
-    Transport "transport/" { "tahoe" "reno" "newreno" "sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "reno-eifel" "newreno-eifel" "sack-eifel" "linux-reno" "linux-cubic" }
+    Transport "transport/" { "tahoe" "reno" "newreno" "sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "reno-eifel" "newreno-eifel" "sack-eifel" "linux-reno" "linux-cubic" "udp" }
+    Application "application/" { "web" "web-http-1.0" "request-reply-small" "request-reply-medium" "request-reply-large" "voip-g711" "voip-g729" "voip-amr-12.2" "video" "news-ticker" }
 };
 
 impl Preset {
@@ -103,7 +107,8 @@ mod tests {
     #[test]
     fn every_file_of_the_folder_is_embedded() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-        for (kind, folder) in [(Kind::Scenario, ""), (Kind::Access, "access"), (Kind::Transport, "transport")] {
+        for kind in Kind::ALL {
+            let folder = if kind == Kind::Scenario { "" } else { kind.word() };
             for entry in std::fs::read_dir(root.join(folder)).unwrap() {
                 let path = entry.unwrap().path();
                 if path.extension().is_some_and(|extension| extension == "toml") {

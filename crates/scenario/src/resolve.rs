@@ -297,6 +297,7 @@ pub fn presets(root: &mut Node) -> Result<(), ScenarioError> {
         for name in keys_of(flows) {
             if let Some(flow) = flows.get_mut(&name).and_then(Node::as_table_mut) {
                 preset(flow, "transport", Kind::Transport, &["flow", &name])?;
+                preset(flow, "application", Kind::Application, &["flow", &name])?;
             }
         }
     }

@@ -8,11 +8,12 @@ use cellwind_engine::time::{Span, Time};
 use cellwind_engine::world::{Captured as Seen, Stalled};
 use cellwind_path::traffic::Traffic;
 use cellwind_radio::block_arq::Blocks;
+use cellwind_transport::application::Report;
 use cellwind_transport::tcp::Counters;
 
 pub use crate::build::Record;
 use crate::build::{FlowEndpoints, SERVER_POINT};
-use crate::capture::{Captured, End, FlowEnds, pcapng};
+use crate::capture::{Captured, End, FlowEnds, Transport, pcapng};
 use crate::change::ChangeError;
 use crate::machines::AnyMachine;
 use crate::model::{Flow, Protocol, Scenario};
@@ -77,8 +78,12 @@ pub struct FlowResult {
     pub bytes: u64,
     /// Until when goodput counts: completion, or the end of the run.
     pub until: Time,
-    /// The sender's counts.
+    /// The sender's counts; of all connections together.
     pub counters: Counters,
+    /// What it carried.
+    pub application: &'static str,
+    /// What the end that has the content sent, and the end that takes it received; empty for a plain transfer.
+    pub report: Report,
 }
 
 /// What went through one direction of a bearer.
@@ -170,18 +175,27 @@ fn flow_result(
     machines: &[(&str, &AnyMachine)],
     ended: Time,
 ) -> FlowResult {
-    let (AnyMachine::Source(source), AnyMachine::Sink(sink)) = (machines[ends.source].1, machines[ends.sink].1) else {
-        unreachable!("the builder put a source and a sink there");
+    let (completed, bytes, counters, report) = match (machines[ends.source].1, machines[ends.sink].1) {
+        (AnyMachine::Source(source), AnyMachine::Sink(sink)) => {
+            let counters = *source.sender().counters();
+            (sink.completed_at(), sink.receiver().delivered(), counters, Report::default())
+        }
+        (AnyMachine::Application(source), AnyMachine::Application(sink)) => {
+            let report = Report { messages_sent: source.report().messages_sent, ..sink.report().clone() };
+            (sink.completed_at(), sink.delivered(), source.counters(), report)
+        }
+        _ => unreachable!("the builder put two ends of a kind there"),
     };
-    let completed = sink.completed_at();
     FlowResult {
         name: name.into(),
         transport: flow.transport.name().into(),
         start: flow.start,
         duration: completed.map(|at| at.since(Time::ZERO + flow.start)),
-        bytes: sink.receiver().delivered(),
+        bytes,
         until: completed.unwrap_or(ended),
-        counters: *source.sender().counters(),
+        counters,
+        application: flow.carries(),
+        report,
     }
 }
 
@@ -211,11 +225,15 @@ fn captures(scenario: &Scenario, seen: &[Seen]) -> Vec<(String, Vec<u8>)> {
 }
 
 fn flow_ends(flow: &Flow, terminal: usize) -> FlowEnds {
-    let Protocol::Tcp(tcp) = &flow.transport.protocol;
-    FlowEnds {
-        terminal: terminal as u16,
-        mss: tcp.mss.as_bytes().min(u64::from(u16::MAX)) as u16,
-        window_scaling: tcp.window_scaling,
+    let terminal = terminal as u16;
+    match &flow.transport.protocol {
+        Protocol::Tcp(tcp) => FlowEnds {
+            terminal,
+            mss: tcp.mss.as_bytes().min(u64::from(u16::MAX)) as u16,
+            window_scaling: tcp.window_scaling,
+            transport: Transport::Tcp,
+        },
+        Protocol::Udp(_) => FlowEnds { terminal, mss: 0, window_scaling: false, transport: Transport::Udp },
     }
 }
 

@@ -6,6 +6,8 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+use cellwind_transport::application::ApplicationSettings;
+
 use crate::model::{Access, Protocol, Scenario};
 use crate::presets::{Kind, Preset};
 
@@ -74,6 +76,19 @@ impl JsonSchema for TransportOrPreset {
             "description": "Name in results; by default that of the preset it was made from.",
         });
         or_preset(Protocol::json_schema(generator), Kind::Transport, &[("label", label)])
+    }
+}
+
+/// An application as scenario files write it: a preset's name, or a table that may extend one.
+pub struct ApplicationOrPreset;
+
+impl JsonSchema for ApplicationOrPreset {
+    fn schema_name() -> Cow<'static, str> {
+        "Application".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        or_preset(ApplicationSettings::json_schema(generator), Kind::Application, &[])
     }
 }
 

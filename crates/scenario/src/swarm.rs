@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cellwind_engine::random::Stream;
 
+use cellwind_transport::application::{ApplicationSettings, End};
+
 use crate::load::parse;
 use crate::machines::AnyMachine;
+use crate::model::Flow;
 use crate::run::{self, Record};
 use crate::session::Session;
 
@@ -56,14 +59,41 @@ fn try_scenario(text: &str) -> Result<(), String> {
     let world = session.world();
     let machines: Vec<(&str, &AnyMachine)> = world.machines().collect();
     for (ends, (name, flow)) in flows.iter().zip(&scenario.flow) {
+        if let (AnyMachine::Application(source), AnyMachine::Application(sink)) =
+            (machines[ends.source].1, machines[ends.sink].1)
+        {
+            application(name, flow, source, sink)?;
+        }
         let AnyMachine::Sink(sink) = machines[ends.sink].1 else { continue };
         let delivered = sink.receiver().delivered();
         if sink.completed_at().is_none() {
-            return Err(format!("flow {name} ({}) stopped after {delivered} bytes at {}", flow.bulk, world.now()));
+            return Err(format!("flow {name} stopped after {delivered} bytes at {}", world.now()));
         }
-        if flow.bulk.to_string() != cellwind_engine::units::Size::from_bytes(delivered).to_string() {
-            return Err(format!("flow {name} was to deliver {}, not {delivered} bytes", flow.bulk));
+        let Some(bulk) = flow.bulk else { continue };
+        if bulk.to_string() != cellwind_engine::units::Size::from_bytes(delivered).to_string() {
+            return Err(format!("flow {name} was to deliver {bulk}, not {delivered} bytes"));
         }
+    }
+    Ok(())
+}
+
+/// Checks what became of an application: nothing comes from nowhere, and over a reliable transport nothing is missing.
+fn application(name: &str, flow: &Flow, source: &End, sink: &End) -> Result<(), String> {
+    let (written, delivered) = (source.written(), sink.delivered());
+    let (sent, arrived) = (source.report().messages_sent, sink.report().messages_delivered);
+    let is_reliable = flow.transport.protocol.is_reliable();
+    let what =
+        format!("flow {name} ({}): {delivered} of {written} bytes, {arrived} of {sent} messages", flow.carries());
+    let is_cut = matches!(flow.application, Some(ApplicationSettings::Voip(_) | ApplicationSettings::News(_)));
+    if delivered > written || arrived > sent || sink.report().messages_on_time > Some(arrived) {
+        return Err(format!("{what} arrived"));
+    }
+    if is_reliable && sink.completed_at().is_none() {
+        return Err(format!("{what} arrived, and it never came to its end"));
+    }
+    // What has deadlines ends with the last of them, whatever is under way then.
+    if is_reliable && !is_cut && (delivered != written || arrived != sent) {
+        return Err(format!("{what} arrived"));
     }
     Ok(())
 }
@@ -263,8 +293,13 @@ impl Draw {
         line(format!("[flow.f{number}]\nterminal = \"t{terminal}\""));
         line(format!("direction = \"{}\"", self.choose(&["down", "down", "up"])));
         line(format!("start = \"{} ms\"", self.between(0, 3000)));
-        let most = self.choose(&[1, 100, 20_000, 150_000]);
-        line(format!("bulk = \"{} B\"", self.between(1, most)));
+        let carries = self.carries();
+        let is_datagram = carries.is_datagram && self.chance(0.5);
+        line(carries.text);
+        if is_datagram {
+            let payload = self.choose(&[100, 672, 1472]);
+            return line(format!("transport = {{ type = \"udp\", payload = \"{payload} B\" }}"));
+        }
         let preset = self.choose(&[
             "tahoe",
             "reno",
@@ -316,6 +351,71 @@ impl Draw {
         line(format!("rto.timing = \"{}\"", self.choose(&["per-window", "per-segment"])));
         let (fast, duplicate) = (self.chance(0.3), self.chance(0.3));
         line(format!("rto.restart_on_fast_retransmit = {fast}\nrto.restart_on_duplicate_ack = {duplicate}"));
+    }
+}
+
+/// What a drawn flow carries, and whether datagrams can carry it.
+struct Carries {
+    text: String,
+    is_datagram: bool,
+}
+
+impl Draw {
+    fn carries(&mut self) -> Carries {
+        let most = self.choose(&[1, 100, 20_000, 150_000]);
+        if self.chance(0.6) {
+            return Carries { text: format!("bulk = \"{} B\"", self.between(1, most)), is_datagram: false };
+        }
+        let size = self.between(1, most);
+        let pause = self.choose(&[0, 0, 50, 3000]);
+        let flag = self.chance(0.5);
+        let (is_datagram, settings) = match self.between(0, 6) {
+            0 => {
+                let more = self.between(1, 3000);
+                (
+                    false,
+                    format!(
+                        "\"files\", sizes = [\"{size} B\", \"{more} B\"], pause = \"{pause} ms\", reconnect = {flag}"
+                    ),
+                )
+            }
+            1 => {
+                let (reply, count) = (self.between(1, 6000), self.between(1, 6));
+                let request = self.between(1, 2000);
+                let sizes = format!("request = \"{request} B\", reply = \"{reply} B\", transactions = {count}");
+                (false, format!("\"request-reply\", {sizes}, pause = \"{pause} ms\", reconnect = {flag}"))
+            }
+            2 => {
+                let http = self.choose(&["1.0", "1.1"]);
+                let (objects, connections, pages) = (self.between(0, 8), self.between(1, 4), self.between(1, 3));
+                let pipelining = flag && http == "1.1";
+                let counts = format!("objects = {objects}, connections = {connections}, pages = {pages}");
+                (
+                    false,
+                    format!("\"web\", http = \"{http}\", {counts}, pipelining = {pipelining}, think = \"{pause} ms\""),
+                )
+            }
+            3 => {
+                let (rate, lengths) = (self.choose(&[8, 64]), self.choose(&["constant", "exponential"]));
+                let times = format!("on = \"500 ms\", off = \"{pause} ms\", duration = \"5 s\"");
+                (
+                    true,
+                    format!(
+                        "\"on-off\", rate = \"{rate} kbit/s\", packet = \"300 B\", {times}, lengths = \"{lengths}\""
+                    ),
+                )
+            }
+            4 => {
+                (true, format!("\"news\", update = \"{size} B\", interval = \"2 s\", updates = {}", self.between(1, 5)))
+            }
+            5 => (true, format!("\"voip\", duration = \"{} ms\"", self.between(1, 3000))),
+            _ => {
+                let (startup, piece) = (self.between(0, 4), self.choose(&[500, 1000]));
+                let times = format!("startup = \"{startup} s\", resume = \"2 s\", piece = \"{piece} ms\"");
+                (false, format!("\"video\", rates = [\"20 kbit/s\", \"60 kbit/s\"], duration = \"9500 ms\", {times}"))
+            }
+        };
+        Carries { text: format!("application = {{ type = {settings} }}"), is_datagram }
     }
 }
 

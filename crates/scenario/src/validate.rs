@@ -12,6 +12,7 @@ use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{Access, Bulk, Event, Flow, Protocol, SECTIONS, SERVER, Scenario, Spikes, Workload};
 use crate::node::Node;
 
+mod application;
 mod tcp;
 
 /// The longest name of a link, access, terminal, flow or workload.
@@ -254,14 +255,54 @@ impl Checker<'_> {
             Some(terminal) => return Err(self.place(&path, unknown_reference("terminal", terminal, terminals))),
             None => return Err(self.place(&path, ambiguous("terminal", terminals))),
         }
-        if flow.bulk == Bulk::Unlimited && self.scenario.stop_at.is_none() {
+        if flow.bulk == Some(Bulk::Unlimited) && self.scenario.stop_at.is_none() {
             let error = ScenarioError::new(Mistake::NeverEnds, "the flow never ends and neither does the scenario")
                 .found(quoted("unlimited"))
                 .allowed("an amount such as \"16 MB\", or \"unlimited\" together with `stop_at = \"1 h\"` at the top");
             return Err(self.place(&["flow", name, "bulk"], error));
         }
-        let Protocol::Tcp(settings) = &flow.transport.protocol;
-        self.tcp(name, settings)
+        match &flow.transport.protocol {
+            Protocol::Tcp(settings) => self.tcp(name, settings)?,
+            Protocol::Udp(settings) => self.of_flow(name, application::udp(settings))?,
+        }
+        self.carried(name, flow)
+    }
+
+    /// Checks what a flow carries, and whether its transport can.
+    fn carried(&self, name: &str, flow: &Flow) -> Result<(), ScenarioError> {
+        let protocol = &flow.transport.protocol;
+        match (&flow.bulk, &flow.application) {
+            (None, None) => {
+                let error = ScenarioError::new(Mistake::MissingKey, "the flow does not say what it carries");
+                let error = error.allowed("`bulk` with an amount such as \"16 MB\", or `application`");
+                Err(self.place(&["flow", name], error))
+            }
+            (Some(_), Some(_)) => {
+                let error = ScenarioError::new(Mistake::Conflict, "`bulk` and `application` exclude each other");
+                Err(self.blame(&[vec!["flow", name, "application"], vec!["flow", name, "bulk"]], error))
+            }
+            (Some(_), None) if matches!(protocol, Protocol::Udp(_)) => {
+                let error = application::bulk_without_rate(protocol);
+                Err(self.blame(&[vec!["flow", name, "transport"], vec!["flow", name, "bulk"]], error))
+            }
+            (Some(_), None) => Ok(()),
+            (None, Some(settings)) => {
+                self.of_flow(name, application::check(settings))?;
+                self.of_flow(name, application::carries(settings, protocol))
+            }
+        }
+    }
+
+    /// Puts a mistake of a flow at the key that is to blame.
+    fn of_flow(
+        &self,
+        name: &str,
+        checked: Result<(), (&'static [&'static str], ScenarioError)>,
+    ) -> Result<(), ScenarioError> {
+        checked.map_err(|(keys, error)| {
+            let path: Vec<&str> = ["flow", name].into_iter().chain(keys.iter().copied()).collect();
+            self.place(&path, error)
+        })
     }
 
     fn live(&self) -> Result<(), ScenarioError> {
@@ -470,8 +511,9 @@ impl Checker<'_> {
             if scenario.stop_at.is_some_and(|stop_at| flow.start >= stop_at) {
                 warnings.push(format!("flow.{name} starts when the scenario has already ended"));
             }
-            let Protocol::Tcp(settings) = &flow.transport.protocol;
-            warnings.extend(tcp::warnings(settings).map(|text| format!("flow.{name}.transport: {text}")));
+            if let Protocol::Tcp(settings) = &flow.transport.protocol {
+                warnings.extend(tcp::warnings(settings).map(|text| format!("flow.{name}.transport: {text}")));
+            }
         }
         warnings
     }

@@ -38,15 +38,20 @@ fn every_ready_made_scenario_loads_without_a_warning() {
 }
 
 #[test]
-fn every_transport_and_access_preset_can_take_its_place() {
+fn every_part_that_is_a_preset_can_take_its_place() {
     for (kind, name, summary) in presets() {
         assert!(!summary.is_empty() && preset_text(kind, name).unwrap().contains(summary));
         match kind {
             Kind::Scenario => {}
             Kind::Access => drop(with("umts-384", &[("access.umts", name)])),
             Kind::Transport => {
-                let loaded = with("umts-384", &[("flow.download.transport", name)]);
-                assert_eq!(loaded.scenario.flow["download"].transport.name(), name);
+                let loaded = with("news-ticker", &[("flow.ticker.transport", name)]);
+                assert_eq!(loaded.scenario.flow["ticker"].transport.name(), name);
+            }
+            Kind::Application => {
+                let loaded = with("web-umts", &[("flow.http-1_0.application", name)]);
+                let resolved = parse(&loaded.scenario.to_toml().unwrap(), "again", &[]).unwrap();
+                assert_eq!(resolved.scenario, loaded.scenario, "{name}");
             }
         }
     }
@@ -199,7 +204,7 @@ fn what_is_left_away_is_filled_in() {
     assert_eq!(loaded.scenario.access_of("ue").unwrap().0, "umts");
     let wired = with("wired", &[]);
     assert!(wired.scenario.access_of("ue").is_none());
-    assert!(matches!(wired.scenario.flow["download"].bulk, Bulk::Limited(Window::Bytes(_))));
+    assert!(matches!(wired.scenario.flow["download"].bulk, Some(Bulk::Limited(Window::Bytes(_)))));
     assert!(matches!(wired.scenario.flow["download"].transport.protocol, Protocol::Tcp(_)));
 }
 

@@ -125,7 +125,12 @@ fn damaged_files_never_bring_the_loader_down() {
             }
             Kind::Transport => {
                 let part = part.replace("\n[", "\n[flow.download.transport.");
-                format!("extends = \"umts-384\"\n[flow.download.transport]\n{part}")
+                let flow = "[flow.download]\napplication = \"news-ticker\"\n";
+                format!("[link.wire]\n{flow}[flow.download.transport]\n{part}")
+            }
+            Kind::Application => {
+                let flow = "[flow.download]\ntransport = \"sack\"\n";
+                format!("[link.wire]\n{flow}[flow.download.application]\n{part}")
             }
         };
         parse(&text, "whole", &[]).unwrap_or_else(|error| panic!("{error}"));

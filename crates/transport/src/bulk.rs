@@ -32,7 +32,7 @@ pub struct Sink {
 }
 
 /// Stands for "without end": no run transfers so much.
-const ENDLESS: u64 = 1 << 62;
+pub const ENDLESS: u64 = 1 << 62;
 
 impl Source {
     /// A transfer of `bytes` bytes (`None`: without end) that begins at `start`.

@@ -7,14 +7,18 @@ mod tcp;
 
 use std::collections::VecDeque;
 
+use cellwind_engine::deserialize_by_type;
 use cellwind_engine::fact::{Fact, FactKind};
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::{FlowId, Packet};
 use cellwind_engine::stream::Content;
 use cellwind_engine::time::Time;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::tcp::Counters;
+use crate::tcp::connection::State;
 use crate::tcp::settings::TcpSettings;
+use crate::tcp::{Counters, payload_of_full_segment};
 use crate::tfrc::Tfrc;
 use crate::tfrc::settings::TfrcSettings;
 use crate::udp::{Udp, UdpSettings};
@@ -64,6 +68,44 @@ impl Message {
     }
 }
 
+/// A transport protocol.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Protocol {
+    /// TCP, with replaceable parts.
+    Tcp(TcpSettings),
+    /// UDP, without any control.
+    Udp(UdpSettings),
+}
+
+deserialize_by_type!(Protocol { Tcp(settings: TcpSettings), Udp(settings: UdpSettings) });
+
+impl Protocol {
+    /// The word for it in scenario files and results.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Protocol::Tcp(_) => "tcp",
+            Protocol::Udp(_) => "udp",
+        }
+    }
+
+    /// Payload bytes of a full packet.
+    pub fn payload(&self) -> u64 {
+        match self {
+            Protocol::Tcp(tcp) => payload_of_full_segment(tcp),
+            Protocol::Udp(udp) => udp.payload.as_bytes(),
+        }
+    }
+
+    /// Whether everything arrives, in order, as long as anything does.
+    pub const fn is_reliable(&self) -> bool {
+        match self {
+            Protocol::Tcp(_) => true,
+            Protocol::Udp(_) => false,
+        }
+    }
+}
+
 /// What a carrier tells its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -108,14 +150,12 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// Connection `number` of `flow` over TCP.
-    pub fn tcp(settings: &TcpSettings, flow: FlowId, number: u16, side: Side) -> Self {
-        Carrier::Tcp(TcpCarrier::new(settings, flow, number, side))
-    }
-
-    /// Association `number` of `flow` over UDP.
-    pub fn udp(settings: &UdpSettings, flow: FlowId, number: u16) -> Self {
-        Carrier::Udp(Udp::new(settings, flow, number))
+    /// Connection `number` of `flow`.
+    pub fn new(protocol: &Protocol, flow: FlowId, number: u16, side: Side) -> Self {
+        match protocol {
+            Protocol::Tcp(settings) => Carrier::Tcp(TcpCarrier::new(settings, flow, number, side)),
+            Protocol::Udp(settings) => Carrier::Udp(Udp::new(settings, flow, number)),
+        }
     }
 
     /// Association `number` of `flow` over TFRC.
@@ -176,6 +216,14 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.next_timeout(),
             Carrier::Udp(_) => None,
             Carrier::Tfrc(tfrc) => tfrc.next_timeout(),
+        }
+    }
+
+    /// True when both ends have closed: at most it answers what comes again.
+    pub fn is_over(&self) -> bool {
+        match self {
+            Carrier::Tcp(tcp) => matches!(tcp.connection().state(), State::TimeWait | State::Closed),
+            Carrier::Udp(_) | Carrier::Tfrc(_) => false,
         }
     }
 
@@ -282,9 +330,9 @@ mod tests {
     #[test]
     fn messages_over_tcp_arrive_whole_in_order_and_once_whatever_is_lost() {
         for lost in 0..30 {
-            let settings = TcpSettings::default();
-            let mut opener = Carrier::tcp(&settings, FlowId(0), 0, Side::Opener);
-            let mut other = Carrier::tcp(&settings, FlowId(0), 0, Side::Other);
+            let tcp = Protocol::Tcp(TcpSettings::default());
+            let mut opener = Carrier::new(&tcp, FlowId(0), 0, Side::Opener);
+            let mut other = Carrier::new(&tcp, FlowId(0), 0, Side::Other);
             let mut out = Outbox::new(false);
             opener.open(Time::ZERO, &mut out);
             for number in 0..5 {
@@ -313,9 +361,9 @@ mod tests {
 
     #[test]
     fn a_message_over_udp_is_lost_with_any_of_its_packets() {
-        let settings = UdpSettings::default();
-        let mut opener = Carrier::udp(&settings, FlowId(0), 0);
-        let mut other = Carrier::udp(&settings, FlowId(0), 0);
+        let udp = Protocol::Udp(UdpSettings::default());
+        let mut opener = Carrier::new(&udp, FlowId(0), 0, Side::Opener);
+        let mut other = Carrier::new(&udp, FlowId(0), 0, Side::Other);
         let mut out = Outbox::new(false);
         opener.open(Time::ZERO, &mut out);
         // Three packets each, of 1472, 1472 and 56 bytes; the second one of the second message is lost.

@@ -34,6 +34,19 @@ class FlowRow(TypedDict):
     fast_retransmits: int
     spurious_timeouts: int
     rtt_mean_s: float | None
+    application: str
+    messages_sent: int | None
+    messages_delivered: int | None
+    messages_on_time: int | None
+    delay_mean_s: float | None
+    delay_max_s: float | None
+    initial_delay_s: float | None
+    page_delay_s: float | None
+    startup_delay_s: float | None
+    rebufferings: int | None
+    rebuffering_s: float | None
+    rate_switches: int | None
+    media_bps: float | None
 
 
 class LinkRow(TypedDict):
@@ -89,7 +102,7 @@ FLOW_COLUMNS = (
     *_KEYS,
     Column("flow", "string", "name of the flow"),
     Column("transport", "string", "its transport: the label, or else the preset, or the type"),
-    Column("completed", "bool", "all bytes were delivered in order before the run ended"),
+    Column("completed", "bool", "all bytes were delivered in order, or the application came to its end, before the run ended"),
     Column("bytes", "int64", "payload bytes delivered in order"),
     Column("start_s", "float64", "when the flow started"),
     Column("duration_s", "float64", "from the start until the last byte was delivered; null if not completed"),
@@ -104,7 +117,22 @@ FLOW_COLUMNS = (
     Column("fast_retransmits", "int64", "losses repaired on duplicate acknowledgements"),
     Column("spurious_timeouts", "int64", "timeouts after which an original was acknowledged after all"),
     Column("rtt_mean_s", "float64", "mean of the round-trip samples the sender took; null if it took none"),
+    Column("application", "string", "what the flow carried: `bulk`, or the type of its application"),
+    Column("messages_sent", "int64", "messages with content given to the transport; null for `bulk`, as all below"),
+    Column("messages_delivered", "int64", "messages with content that arrived complete"),
+    Column("messages_on_time", "int64", "of those with a deadline, how many came before it"),
+    Column("delay_mean_s", "float64", "mean time from when a message was made, or asked for, until it was complete"),
+    Column("delay_max_s", "float64", "the longest of these times"),
+    Column("initial_delay_s", "float64", "web: from the request of a page until its text was complete, mean of the pages"),
+    Column("page_delay_s", "float64", "web: from the request of a page until all was complete, mean of the pages"),
+    Column("startup_delay_s", "float64", "video: from the start of the flow until play-back started"),
+    Column("rebufferings", "int64", "video: how often play-back stopped for want of data"),
+    Column("rebuffering_s", "float64", "video: for how long in all"),
+    Column("rate_switches", "int64", "video: how often the rate was changed"),
+    Column("media_bps", "float64", "video: mean rate of the media that arrived"),
 )
+
+APPLICATION_COLUMNS = tuple(column.name for column in FLOW_COLUMNS[-13:])
 
 LINK_COLUMNS = (*_KEYS, Column("name", "string", "link and direction, such as `internet/down`"), *_TRAFFIC)
 
@@ -172,7 +200,9 @@ def _ordered(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any
     """The values of a row in the order of their columns, as they also come back from a file."""
     # In tables the name of a flow is the column `flow`.
     names = ("name" if column.name == "flow" else column.name for column in columns[len(_KEYS) :])
-    return {name: _finite(row[name]) for name in names}
+    # Flows over the kernel's TCP are plain transfers, whose rows have none of the columns of applications.
+    others = dict.fromkeys(APPLICATION_COLUMNS) | {"application": "bulk"}
+    return {name: _finite(row.get(name, others[name]) if name in others else row[name]) for name in names}
 
 
 def _finite(value: Any) -> Any:

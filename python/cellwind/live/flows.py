@@ -54,6 +54,14 @@ def flows_of(document: Mapping[str, Any]) -> list[LiveFlow]:
     terminals = list(document.get("terminal", {}))
     flows = []
     for place, (name, flow) in enumerate(document.get("flow", {}).items()):
+        carried = flow["application"]["type"] if "application" in flow else None
+        if carried or flow["transport"]["type"] != "tcp":
+            what = f"an application, {carried}" if carried else f"the transport {flow['transport']['type']}"
+            raise _core.EmulationError(
+                f"the flow {name} has {what}, which is only simulated\n"
+                f"  live, the kernel's TCP carries plain transfers: bulk = \"16 MB\" with a TCP transport\n"
+                f"  programs of your own run as [workload.{name}] or with cellwind emulate"
+            )
         terminal = flow.get("terminal") or terminals[0]
         sender, receiver = (SERVER, terminal) if flow["direction"] == "down" else (terminal, SERVER)
         kernel = kernel_transport(flow["transport"])

@@ -16,8 +16,8 @@ fn seen(from: End, packet: Packet) -> Captured {
 }
 
 const FLOWS: [FlowEnds; 2] = [
-    FlowEnds { terminal: 0, mss: 1460, window_scaling: true },
-    FlowEnds { terminal: 299, mss: 536, window_scaling: false },
+    FlowEnds { terminal: 0, mss: 1460, window_scaling: true, transport: Transport::Tcp },
+    FlowEnds { terminal: 299, mss: 536, window_scaling: false, transport: Transport::Tcp },
 ];
 
 /// Timestamp, original length and captured bytes of each packet of a capture of two flows.

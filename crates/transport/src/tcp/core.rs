@@ -38,6 +38,22 @@ pub struct Counters {
     pub rtt_sum: Span,
 }
 
+impl Counters {
+    /// The sum of these counts and `other`'s.
+    pub fn with(self, other: &Counters) -> Counters {
+        Counters {
+            segments_sent: self.segments_sent + other.segments_sent,
+            segments_retransmitted: self.segments_retransmitted + other.segments_retransmitted,
+            timeouts: self.timeouts + other.timeouts,
+            fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+            spurious_timeouts: self.spurious_timeouts + other.spurious_timeouts,
+            reactions_undone: self.reactions_undone + other.reactions_undone,
+            rtt_samples: self.rtt_samples + other.rtt_samples,
+            rtt_sum: self.rtt_sum + other.rtt_sum,
+        }
+    }
+}
+
 /// State shared by sender and recovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Core {
