@@ -4,8 +4,8 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::{PerAck, Window};
 use cellwind_transport::tcp::settings::{
-    After, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, RaiseMinimumSettings, RecoverySettings,
-    Response, SlowStartExit, SpuriousSettings, TcpSettings, VegasSettings,
+    After, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant, RaiseMinimumSettings,
+    RecoverySettings, Response, SlowStartExit, SpuriousSettings, TcpSettings, VegasSettings,
 };
 
 use super::out_of_range;
@@ -137,6 +137,27 @@ fn spurious(tcp: &TcpSettings) -> Result<(), Found> {
             return conflict(&[&["spurious"], &["timestamps"]], why);
         }
         SpuriousSettings::Eifel(eifel) => (eifel.after, eifel.response),
+        SpuriousSettings::DSack(_) if !tcp.d_sack => {
+            let why = "detection by D-SACK needs a receiver that reports duplicates: `d_sack = true`, as in the preset `sack`";
+            return conflict(&[&["spurious"], &["d_sack"]], why);
+        }
+        SpuriousSettings::DSack(d_sack) => (d_sack.after, d_sack.response),
+        SpuriousSettings::FRto(f_rto) if f_rto.variant == FRtoVariant::Sack && !tcp.sack => {
+            let why =
+                "this F-RTO reads SACK blocks and needs `sack = true`, as in the preset `sack`; `basic` does without";
+            return conflict(&[&["spurious", "variant"], &["sack"], &["spurious"]], why);
+        }
+        SpuriousSettings::FRto(f_rto) => (After::Timeouts, f_rto.response),
+        SpuriousSettings::MinimumRtt(minimum) if !(0.01..=1.0).contains(&minimum.fraction) => {
+            return Err((&[&["spurious", "fraction"]], out_of_range(minimum.fraction, "0.01 to 1")));
+        }
+        SpuriousSettings::MinimumRtt(minimum) => (After::Timeouts, minimum.response),
+        SpuriousSettings::Linux(linux) if !(tcp.timestamps || tcp.d_sack || linux.f_rto) => {
+            let why = "Linux detects by timestamps, D-SACK or F-RTO, and has none of them: `timestamps = true`, `d_sack = true` \
+                       or `f_rto = true`; the preset `sack` has D-SACK";
+            return conflict(&[&["spurious"], &["spurious", "f_rto"]], why);
+        }
+        SpuriousSettings::Linux(linux) => (After::Both, linux.response),
     };
     if after == After::FastRetransmits && tcp.rto.after_spurious != AfterSpurious::Standard {
         let why = "no timeout is judged: `spurious.after` must be `timeouts` or `both`";

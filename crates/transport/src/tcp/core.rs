@@ -13,9 +13,9 @@ use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
 use super::options;
 use super::pacing::{Pacer, pace_of_window};
 use super::rto::Rto;
-use super::settings::{InitialWindow, Lifetime, Pacing, Response, RttTiming, TcpSettings};
-use super::spurious::Reaction;
+use super::settings::{InitialWindow, Lifetime, Pacing, Response, RttTiming, SpuriousSettings, TcpSettings};
 use super::spurious::response::Learnt;
+use super::spurious::{Reaction, Retransmissions};
 
 /// Counts of a sender's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +94,8 @@ pub(crate) struct Core {
     pacer: Option<Box<Pacer>>,
     arrived: Arrived,
     pub duplicate_acks: u32,
+    /// What was sent again since the last reaction to a loss, where D-SACK is to tell of it.
+    pub retransmissions: Retransmissions,
     /// The fast retransmit that the last acknowledgement began, until the sender has told the detector.
     pub begun: Option<Reaction>,
     /// Bytes sent by Limited Transmit since the last new ACK.
@@ -153,6 +155,7 @@ impl Core {
             pacer: (settings.pacing != Pacing::Off).then(|| Box::new(Pacer::default())),
             arrived: Arrived::default(),
             duplicate_acks: 0,
+            retransmissions: Retransmissions::new(settings.spurious != SpuriousSettings::Off && settings.d_sack),
             begun: None,
             limited_bytes: 0,
             rto: Rto::new(&rto),
@@ -183,13 +186,18 @@ impl Core {
         }
     }
 
-    /// A reaction to a supposed loss that begins now.
-    pub fn reaction(&self, cause: Cause, timeouts: u32, now: Time) -> Reaction {
+    /// A reaction to a supposed loss that begins now, before anything is sent again.
+    pub fn reaction(&mut self, cause: Cause, timeouts: u32, now: Time) -> Reaction {
+        if timeouts <= 1 {
+            self.retransmissions.clear();
+        }
         Reaction {
             cause,
             timeouts,
             windows: self.windows,
             flight: self.flight(),
+            snd_max: self.snd_max,
+            at: now,
             retransmit_ts: self.timestamps.map_or(0, |clock| ticks(now, clock)),
         }
     }
@@ -214,6 +222,23 @@ impl Core {
         self.counters.reactions_undone += 1;
         let by_timer = u64::from(reaction.cause == Cause::Timeout);
         out.fact(self.fact(FactKind::ReactionUndone).values(u64::from(reaction.timeouts), by_timer));
+    }
+
+    /// Sends up to two new segments, whatever the congestion window says, and nothing old (RFC 5682 §2.1 (2b)).
+    pub fn probe(&mut self, now: Time, out: &mut Outbox) {
+        self.snd_nxt = self.snd_max;
+        for _ in 0..2 {
+            if self.can_send_new() {
+                self.send_new(now, out);
+            }
+        }
+    }
+
+    /// Goes back to SND.UNA after new segments were sent in vain, by slow start from three (RFC 5682 §2.1 (3a)).
+    pub fn go_back(&mut self) {
+        self.windows.cwnd = 3 * self.mss;
+        self.snd_nxt = self.snd_una;
+        self.confirm_timeout();
     }
 
     /// A timeout proved necessary.
@@ -259,12 +284,6 @@ impl Core {
         let before = self.windows.cwnd;
         self.windows.ssthresh = self.congestion.ssthresh_after(cause, &self.windows, flight, self.mss);
         self.reduced = self.congestion.window_after(before, self.windows.ssthresh, self.mss);
-    }
-
-    /// Tells the congestion control that the last reduction was wrong, when the windows of before are back.
-    #[allow(dead_code)] // for the responses to spurious losses
-    pub fn undo_reduction(&mut self) {
-        self.congestion.undo();
     }
 
     /// Goes back to SND.UNA with a window of one segment (RFC 5681 §3.1: LW).
@@ -399,11 +418,17 @@ impl Core {
     pub fn resend(&mut self, start: u64, now: Time, out: &mut Outbox) {
         self.timed = None; // Karn (RFC 6298 §3), as BSD does: whatever was being timed is now in doubt
         if let Some(segment) = self.board.resend(start, now) {
+            self.retransmissions.note(segment.start, segment.end);
             if start == self.snd_nxt {
                 self.snd_nxt = segment.end;
             }
             self.transmit(segment.start, segment.end, segment.transmissions, now, out);
         }
+    }
+
+    /// Round trip of the newest segment that the last ACK of new data acknowledged; none if any was sent twice.
+    pub fn last_rtt(&self) -> Option<Span> {
+        self.arrived.rtt
     }
 
     /// Takes the SACK blocks of an ACK, calls `visit` for each segment newly reported, and returns their bytes.

@@ -8,6 +8,7 @@ use cellwind_engine::machine::{Outbox, Port};
 use cellwind_engine::packet::{Flags, FlowId, Packet};
 use cellwind_engine::time::{Span, Time};
 
+use super::board::Segment;
 use super::congestion::Cause;
 use super::core::{Core, Counters};
 use super::options;
@@ -61,6 +62,17 @@ pub enum State {
     GivenUp,
 }
 
+/// What an acknowledgement tells beside its fields.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// Bytes newly acknowledged in sequence.
+    acked: u64,
+    /// It is a duplicate (RFC 5681 §2).
+    is_duplicate: bool,
+    /// The lowest of the segments sent once that it is the first to report.
+    original: Option<u64>,
+}
+
 /// The values last told as facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reported {
@@ -75,7 +87,7 @@ impl Sender {
         Sender {
             core: Core::new(settings, flow),
             recovery: Recovery::new(&settings.recovery),
-            spurious: Spurious::new(&settings.spurious),
+            spurious: Spurious::new(settings),
             state: State::Closed,
             syn_header: (settings.header.as_bytes() + options::on_syn(settings)) as u16,
             sack_permitted: settings.sack,
@@ -308,9 +320,16 @@ impl Sender {
             core.snd_wnd = u64::from(packet.window); // not from an old segment (RFC 9293 §3.10.7.4)
         }
         let recovery = &mut self.recovery;
-        let newly_sacked = core.take_blocks(packet, |segment| recovery.on_delivered(segment));
+        let mut original = None;
+        let mut on_delivered = |segment: &Segment| {
+            if segment.transmissions == 1 {
+                original = Some(original.map_or(segment.start, |lowest: u64| lowest.min(segment.start)));
+            }
+            recovery.on_delivered(segment);
+        };
+        let newly_sacked = core.take_blocks(packet, &mut on_delivered);
         if packet.ack > before {
-            core.accept(packet, now, out, |segment| recovery.on_delivered(segment));
+            core.accept(packet, now, out, &mut on_delivered);
             self.expiries = 0;
             self.observe_timeout(packet, out);
             let ack = Ack { acked: packet.ack - before, newly_sacked };
@@ -320,7 +339,8 @@ impl Sender {
                 return;
             }
             self.core.notice(ack.acked, now);
-            let grows = self.judge(packet, ack.acked, out);
+            let told = Told { acked: ack.acked, is_duplicate: false, original };
+            let grows = self.judge(packet, told, now, out);
             if !grows
                 || self.recovery.on_new_ack(&mut self.core, ack, now, out) == Timer::Restart
                 || self.core.snd_una == self.core.snd_max
@@ -335,14 +355,18 @@ impl Sender {
             // RFC 5681 §2, definition of a duplicate acknowledgement: no data, no SYN, no FIN
             let ack = Ack { acked: 0, newly_sacked };
             self.core.notice(0, now);
-            self.judge(packet, 0, out);
+            let told = Told { acked: 0, is_duplicate: true, original };
+            self.judge(packet, told, now, out);
             self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
             if self.restart_on_duplicate_ack {
                 self.core.restart_timer(now);
             }
+        } else {
+            let told = Told { acked: 0, is_duplicate: false, original }; // a D-SACK block, for instance
+            self.judge(packet, told, now, out);
         }
         if let Some(reaction) = self.core.begun.take() {
-            self.spurious.on_reaction(reaction);
+            self.spurious.on_reaction(reaction, self.core.snd_una);
         }
         self.core.set_pace();
         self.send(now, out);
@@ -360,9 +384,25 @@ impl Sender {
 
     /// The detector's verdict on the last reaction to a loss, and the response to it. False when the window must not
     /// grow by this acknowledgement.
-    fn judge(&mut self, packet: &Packet, acked: u64, out: &mut Outbox) -> bool {
+    #[inline]
+    fn judge(&mut self, packet: &Packet, told: Told, now: Time, out: &mut Outbox) -> bool {
+        !self.spurious.is_on() || self.judge_by(packet, told, now, out)
+    }
+
+    fn judge_by(&mut self, packet: &Packet, told: Told, now: Time, out: &mut Outbox) -> bool {
         let core = &mut self.core;
-        let seen = Seen { packet, is_new: acked > 0, is_complete: core.snd_una == core.snd_max };
+        let block = packet.sack.iter(packet.ack).next().filter(|_| packet.flags.has(Flags::D_SACK));
+        let seen = Seen {
+            packet,
+            now,
+            is_new: told.acked > 0,
+            is_duplicate: told.is_duplicate,
+            snd_max: core.snd_max,
+            rtt: core.last_rtt().filter(|_| told.acked > 0),
+            original: told.original,
+            duplicate: block.map(|(start, end)| core.retransmissions.report(start, end)),
+            can_send_new: core.can_send_new(),
+        };
         match self.spurious.on_ack(&seen) {
             Verdict::Undecided => true,
             Verdict::Necessary(cause) => {
@@ -372,9 +412,17 @@ impl Sender {
                 true
             }
             Verdict::Spurious(reaction, response) => {
-                core.undo(&reaction, response, acked, out);
+                core.undo(&reaction, response, told.acked, out);
                 self.recovery.on_spurious(core);
                 response.grows()
+            }
+            Verdict::Probe => {
+                core.probe(now, out);
+                false
+            }
+            Verdict::GoBack => {
+                core.go_back();
+                true
             }
         }
     }
@@ -388,7 +436,8 @@ impl Sender {
         if self.recovery.is_recovering() {
             core.windows.cwnd = core.windows.cwnd.min(core.reduced); // not as duplicate ACKs inflated it
         }
-        self.spurious.on_reaction(core.reaction(Cause::Timeout, self.expiries, now));
+        let reaction = core.reaction(Cause::Timeout, self.expiries, now);
+        self.spurious.on_reaction(reaction, core.snd_una);
         if self.expiries == 1 {
             core.lower_ssthresh(Cause::Timeout); // RFC 5681 §3.1: held when the same segment times out again
         }

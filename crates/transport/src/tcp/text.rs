@@ -8,9 +8,9 @@ use cellwind_engine::{deserialize_by_type, impl_text};
 
 use super::amount::{PerAck, Segments, Window};
 use super::settings::{
-    AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, EifelSettings,
-    InitialWindow, NewRenoSettings, PerAckFilter, RaiseMinimumSettings, RecoverySettings, SackSettings,
-    SpuriousSettings, VegasSettings, WestwoodSettings,
+    AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, DSackSettings,
+    EifelSettings, FRtoSettings, InitialWindow, LinuxUndoSettings, MinimumRttSettings, NewRenoSettings, PerAckFilter,
+    RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings, WestwoodSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
@@ -34,7 +34,14 @@ deserialize_by_type!(AfterSpurious {
     RaiseMinimum(settings: RaiseMinimumSettings),
     Rfc4015,
 });
-deserialize_by_type!(SpuriousSettings { Off, Eifel(settings: EifelSettings) });
+deserialize_by_type!(SpuriousSettings {
+    Off,
+    Eifel(settings: EifelSettings),
+    DSack(settings: DSackSettings),
+    FRto(settings: FRtoSettings),
+    MinimumRtt(settings: MinimumRttSettings),
+    Linux(settings: LinuxUndoSettings),
+});
 
 /// A number of segments, or `None` when the text has another unit.
 fn segments(text: &str) -> Result<Option<Segments>, Reason> {

@@ -4,13 +4,85 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a timeout or a fast retransmit without a loss is noticed, and what it leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum SpuriousSettings {
     /// Every timeout and every fast retransmit is taken for a loss (RFC 5681).
     Off,
     /// By the timestamp that the first ACK of new data echoes (Eifel detection, RFC 3522).
     Eifel(EifelSettings),
+    /// By the receiver's reports that all of what was sent again was there before (RFC 3708).
+    DSack(DSackSettings),
+    /// By sending new data after the first ACK that follows a timeout, and seeing what comes back (F-RTO, RFC 5682).
+    FRto(FRtoSettings),
+    /// By an ACK that comes sooner after a timeout than any round trip has taken (Allman and Paxson 1999).
+    MinimumRtt(MinimumRttSettings),
+    /// By timestamps, by D-SACK and by F-RTO, whichever tells first (Linux).
+    Linux(LinuxUndoSettings),
+}
+
+/// Settings of detection by D-SACK (RFC 3708).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DSackSettings {
+    /// Which reactions are judged.
+    pub after: After,
+    /// What a reaction found spurious leaves.
+    pub response: Response,
+}
+
+/// Settings of F-RTO (RFC 5682), which judges timeouts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FRtoSettings {
+    /// Which acknowledgements it reads.
+    pub variant: FRtoVariant,
+    /// What a timeout found spurious leaves.
+    pub response: Response,
+}
+
+/// The two algorithms of RFC 5682.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FRtoVariant {
+    /// Cumulative acknowledgements alone (RFC 5682 §2).
+    #[default]
+    Basic,
+    /// SACK tells originals from new data (RFC 5682 §3).
+    Sack,
+}
+
+/// Settings of detection by the minimum round trip (Gurtov and Ludwig 2003, II.C), which judges timeouts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MinimumRttSettings {
+    /// The share of the minimum round trip within which an ACK answers an original.
+    #[schemars(range(min = 0.01, max = 1.0))]
+    pub fraction: f64,
+    /// What a timeout found spurious leaves.
+    pub response: Response,
+}
+
+impl Default for MinimumRttSettings {
+    fn default() -> Self {
+        MinimumRttSettings { fraction: 1.0, response: Response::default() } // Gurtov and Ludwig 2003, II.C
+    }
+}
+
+/// Settings of Linux's detection. Timestamps and D-SACK tell where the connection has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinuxUndoSettings {
+    /// Runs F-RTO after timeouts, too, with SACK where the connection has it (tcp_frto).
+    pub f_rto: bool,
+    /// What a reaction found spurious leaves.
+    pub response: Response,
+}
+
+impl Default for LinuxUndoSettings {
+    fn default() -> Self {
+        LinuxUndoSettings { f_rto: true, response: Response::Linux } // tcp_frto = 2
+    }
 }
 
 /// Settings of Eifel detection (RFC 3522).

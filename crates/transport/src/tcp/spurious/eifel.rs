@@ -21,14 +21,17 @@ impl Eifel {
     /// RFC 3522 §3.2 (5): an ACK of everything may be the first to arrive of many, and the reaction a timely one.
     fn is_doubtful(&self, seen: &Seen) -> bool {
         let reports_duplicate = seen.packet.flags.has(Flags::D_SACK);
-        reports_duplicate || (seen.is_complete && !self.peer_reports_duplicates)
+        reports_duplicate || (seen.packet.ack == seen.snd_max && !self.peer_reports_duplicates)
     }
 }
 
 impl Detect for Eifel {
+    fn observe(&mut self, seen: &Seen) {
+        self.peer_reports_duplicates |= seen.packet.flags.has(Flags::D_SACK);
+    }
+
     fn judge(&mut self, reaction: &Reaction, seen: &Seen) -> Finding {
         let doubtful = self.lost_acks == LostAcks::Necessary && self.is_doubtful(seen);
-        self.peer_reports_duplicates |= seen.packet.flags.has(Flags::D_SACK);
         if !seen.is_new {
             return Finding::Undecided; // RFC 3522 §3.2 (3): the first acceptable ACK
         }

@@ -5,14 +5,25 @@
 //! What a reaction found spurious leaves of the windows is the choice of a [`Response`](response). With
 //! [`SpuriousSettings::Off`] every reaction stands, as in RFC 5681.
 
+mod d_sack;
 mod eifel;
+mod f_rto;
+mod linux;
+mod minimum_rtt;
 pub(crate) mod response;
+mod retransmissions;
 
 use cellwind_engine::packet::{Flags, Packet};
+use cellwind_engine::time::{Span, Time};
 
 use super::congestion::{Cause, Windows};
-use super::settings::{After, Response, SpuriousSettings};
+use super::settings::{After, Response, SpuriousSettings, TcpSettings};
+use d_sack::DSack;
 use eifel::Eifel;
+use f_rto::FRto;
+use linux::Linux;
+use minimum_rtt::MinimumRtt;
+pub(crate) use retransmissions::{Duplicate, Retransmissions};
 
 /// A reaction to a supposed loss, with the sender's state from before.
 #[derive(Clone, Copy, Debug)]
@@ -23,18 +34,31 @@ pub(crate) struct Reaction {
     pub windows: Windows,
     /// FlightSize (RFC 5681 §2).
     pub flight: u64,
+    pub snd_max: u64,
     /// The timestamp clock's reading when the first segment was sent again: RetransmitTS of RFC 3522.
     pub retransmit_ts: u32,
+    /// When it was last sent again.
+    pub at: Time,
 }
 
 /// An acknowledgement, as detectors see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen<'a> {
     pub packet: &'a Packet,
+    pub now: Time,
     /// It acknowledges new data.
     pub is_new: bool,
-    /// It acknowledges all that was sent.
-    pub is_complete: bool,
+    /// It is a duplicate (RFC 5681 §2).
+    pub is_duplicate: bool,
+    pub snd_max: u64,
+    /// Round trip of the newest segment it acknowledges, unless any was sent twice.
+    pub rtt: Option<Span>,
+    /// The lowest segment that it newly acknowledges, in sequence or by SACK, of those that were sent once.
+    pub original: Option<u64>,
+    /// What it reports to have arrived twice (RFC 2883).
+    pub duplicate: Option<Duplicate>,
+    /// There is new data that the receiver's window admits.
+    pub can_send_new: bool,
 }
 
 /// What a detector finds.
@@ -43,6 +67,10 @@ enum Finding {
     Undecided,
     Necessary,
     Spurious,
+    /// F-RTO wants new data to be sent.
+    Probe,
+    /// F-RTO has sent new data in vain.
+    GoBack,
 }
 
 /// What an acknowledgement tells of the last reaction.
@@ -54,10 +82,20 @@ pub(crate) enum Verdict {
     Necessary(Cause),
     /// It was spurious, and what to do.
     Spurious(Reaction, Response),
+    /// Nothing yet: up to two new segments are to be sent in place of old ones (RFC 5682 §2.1 (2b)).
+    Probe,
+    /// It was necessary, and what new segments have put off is due: going back to SND.UNA (RFC 5682 §2.1 (3a)).
+    GoBack,
 }
 
 /// What a detector must answer.
 trait Detect {
+    /// The sender reacts to a supposed loss, for the first time or again.
+    fn begin(&mut self, _reaction: &Reaction, _snd_una: u64) {}
+
+    /// Every acceptable acknowledgement, whether there is a reaction to judge or not.
+    fn observe(&mut self, _seen: &Seen) {}
+
     /// What the acknowledgement says of `reaction`.
     fn judge(&mut self, reaction: &Reaction, seen: &Seen) -> Finding;
 }
@@ -66,12 +104,20 @@ trait Detect {
 #[derive(Clone, Debug)]
 enum Detector {
     Eifel(Eifel),
+    DSack(DSack),
+    FRto(FRto),
+    MinimumRtt(MinimumRtt),
+    Linux(Linux),
 }
 
 macro_rules! each {
     ($detector:expr, $found:ident => $call:expr) => {
         match $detector {
             Detector::Eifel($found) => $call,
+            Detector::DSack($found) => $call,
+            Detector::FRto($found) => $call,
+            Detector::MinimumRtt($found) => $call,
+            Detector::Linux($found) => $call,
         }
     };
 }
@@ -90,40 +136,61 @@ struct Parts {
 }
 
 impl Spurious {
-    pub fn new(settings: &SpuriousSettings) -> Self {
-        let (detector, after, response) = match settings {
+    pub fn new(settings: &TcpSettings) -> Self {
+        let (detector, after, response) = match &settings.spurious {
             SpuriousSettings::Off => return Spurious(None),
             SpuriousSettings::Eifel(eifel) => (Detector::Eifel(Eifel::new(eifel)), eifel.after, eifel.response),
+            SpuriousSettings::DSack(d_sack) => (Detector::DSack(DSack::default()), d_sack.after, d_sack.response),
+            SpuriousSettings::FRto(f_rto) => {
+                (Detector::FRto(FRto::new(f_rto.variant)), After::Timeouts, f_rto.response)
+            }
+            SpuriousSettings::MinimumRtt(minimum) => {
+                (Detector::MinimumRtt(MinimumRtt::new(minimum)), After::Timeouts, minimum.response)
+            }
+            SpuriousSettings::Linux(linux) => {
+                (Detector::Linux(Linux::new(linux, settings.sack)), After::Both, linux.response)
+            }
         };
         Spurious(Some(Parts { detector, after, response, open: None }))
     }
 
+    /// Whether there is a detector.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The sender reacts to a supposed loss.
-    pub fn on_reaction(&mut self, reaction: Reaction) {
+    pub fn on_reaction(&mut self, reaction: Reaction, snd_una: u64) {
         let Some(parts) = &mut self.0 else { return };
-        match &mut parts.open {
+        let open = match parts.open {
             // RFC 3522 §3.2 (1): RetransmitTS is that of the first of several timeouts.
-            Some(open) if reaction.cause == Cause::Timeout && reaction.timeouts > 1 => {
-                open.timeouts = reaction.timeouts
+            Some(first) if reaction.cause == Cause::Timeout && reaction.timeouts > 1 => {
+                Reaction { timeouts: reaction.timeouts, at: reaction.at, ..first }
             }
-            open => *open = Some(reaction).filter(|reaction| parts.after.covers(reaction.cause)),
+            _ => reaction,
+        };
+        parts.open = Some(open).filter(|open| parts.after.covers(open.cause));
+        if parts.open.is_some() {
+            each!(&mut parts.detector, detector => detector.begin(&open, snd_una));
         }
     }
 
-    /// An acceptable acknowledgement, also a duplicate.
-    #[inline]
+    /// An acceptable acknowledgement.
     pub fn on_ack(&mut self, seen: &Seen) -> Verdict {
         let Some(parts) = &mut self.0 else { return Verdict::Undecided };
-        let Some(reaction) = parts.open else { return Verdict::Undecided };
-        match each!(&mut parts.detector, detector => detector.judge(&reaction, seen)) {
+        let finding = match &parts.open {
+            Some(reaction) => each!(&mut parts.detector, detector => detector.judge(reaction, seen)),
+            None => Finding::Undecided,
+        };
+        each!(&mut parts.detector, detector => detector.observe(seen));
+        match finding {
+            Finding::Probe => Verdict::Probe,
+            Finding::GoBack => Verdict::GoBack,
             Finding::Undecided => Verdict::Undecided,
-            Finding::Necessary => {
-                parts.open = None;
-                Verdict::Necessary(reaction.cause)
-            }
+            Finding::Necessary => parts.open.take().map_or(Verdict::Undecided, |open| Verdict::Necessary(open.cause)),
             Finding::Spurious => {
-                parts.open = None;
-                Verdict::Spurious(reaction, parts.response)
+                parts.open.take().map_or(Verdict::Undecided, |open| Verdict::Spurious(open, parts.response))
             }
         }
     }

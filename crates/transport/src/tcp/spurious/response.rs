@@ -62,12 +62,14 @@ impl Response {
 mod tests {
     use super::*;
     use crate::tcp::congestion::Cause;
+    use cellwind_engine::time::Time;
 
     /// Ten segments in flight in slow start; a timeout has left a threshold of five and a window of one.
     fn after(timeouts: u32, response: Response) -> (u64, u64) {
         let windows = Windows { cwnd: 10_000, ssthresh: 64_000 };
         let cause = Cause::Timeout;
-        let reaction = Reaction { cause, timeouts, windows, flight: 10_000, retransmit_ts: 1 };
+        let reaction =
+            Reaction { cause, timeouts, windows, flight: 10_000, snd_max: 10_001, retransmit_ts: 1, at: Time::ZERO };
         let windows = Windows { cwnd: 1000, ssthresh: 5000 };
         let learnt = Learnt { windows, flight: 8000, acked: 2000, initial_window: 4000, mss: 1000 };
         let windows = response.windows(&reaction, &learnt);

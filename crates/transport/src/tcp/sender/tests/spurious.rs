@@ -4,7 +4,10 @@
 //! it reads 1101.
 
 use super::*;
-use crate::tcp::settings::{After, ClassicSettings, EifelSettings, LostAcks, Response, SpuriousSettings};
+use crate::tcp::settings::{
+    After, ClassicSettings, DSackSettings, EifelSettings, FRtoSettings, FRtoVariant, LinuxUndoSettings, LostAcks,
+    MinimumRttSettings, Response, SackSettings, SpuriousSettings,
+};
 
 const ORIGINAL: u32 = 101;
 const RETRANSMISSION: u32 = 1101;
@@ -101,4 +104,142 @@ fn rfc_4015_lets_as_much_leave_as_was_acknowledged() {
     // §3 (9): FlightSize of eight segments and the two acknowledged; pipe_prev as high as the threshold was.
     assert_eq!(driven.take(1200, echoing(2, ORIGINAL)), [11, 12]);
     assert_eq!((driven.sender.cwnd(), driven.sender.ssthresh()), (10 * MSS, None));
+}
+
+/// Reno, or SACK recovery where there is SACK, without timestamps, after the first ten of thirty segments.
+fn judged_by(spurious: SpuriousSettings, sack: bool) -> Driven {
+    let reno = RecoverySettings::Reno(ClassicSettings::default());
+    let recovery = if sack { RecoverySettings::Sack(SackSettings::default()) } else { reno };
+    let mut driven = Driven::new(TcpSettings { sack, d_sack: sack, recovery, spurious, ..TcpSettings::default() });
+    assert_eq!(driven.write(30).len(), 10);
+    driven
+}
+
+/// An ACK up to segment `n` with a SACK block over segments `first` to `last`.
+fn reporting(n: u64, first: u64, last: u64) -> Packet {
+    let mut packet = ack(after(n));
+    packet.sack.push(packet.ack, after(first - 1), after(last));
+    packet
+}
+
+/// The same as a report of a duplicate.
+fn twice(n: u64, first: u64, last: u64) -> Packet {
+    let packet = reporting(n, first, last);
+    Packet { flags: packet.flags.with(Flags::D_SACK), ..packet }
+}
+
+fn f_rto(variant: FRtoVariant, sack: bool) -> Driven {
+    judged_by(SpuriousSettings::FRto(FRtoSettings { variant, response: Response::Option1 }), sack)
+}
+
+#[test]
+fn f_rto_sends_new_data_and_learns_from_the_second_ack() {
+    // RFC 5682 §2.1: (1) one segment again, (2b) two new ones, (3b) the window as it was, which grows by one.
+    let mut driven = f_rto(FRtoVariant::Basic, false);
+    assert_eq!(driven.expire(), [1]);
+    assert_eq!(driven.take(1200, ack(after(1))), [11, 12]);
+    assert_eq!(driven.take(1201, ack(after(2))), [13]);
+    assert_eq!((driven.sender.cwnd(), driven.sender.ssthresh()), (11 * MSS, None));
+    assert_eq!(undone(&driven), 1);
+}
+
+#[test]
+fn f_rto_goes_back_when_new_data_brings_a_duplicate() {
+    // (3a): the second segment is lost, too; three segments of window, and the threshold stays lowered.
+    let mut driven = f_rto(FRtoVariant::Basic, false);
+    driven.expire();
+    driven.take(1200, ack(after(1)));
+    assert_eq!(driven.take(1300, ack(after(1))), [2, 3, 4]);
+    assert_eq!((driven.sender.cwnd(), driven.sender.ssthresh(), undone(&driven)), (3 * MSS, Some(5 * MSS), 0));
+}
+
+#[test]
+fn f_rto_leaves_recovery_to_others_where_it_cannot_tell() {
+    // (2a): a duplicate ACK first, or an ACK of everything.
+    let mut driven = f_rto(FRtoVariant::Basic, false);
+    driven.expire();
+    assert_eq!(driven.take(1200, ack(1)), [0; 0]);
+    assert_eq!(driven.take(1201, ack(after(1))), [2, 3]);
+    let mut driven = f_rto(FRtoVariant::Basic, false);
+    driven.expire();
+    assert_eq!(driven.take(1200, ack(after(10))), [11, 12]);
+    assert_eq!((driven.sender.cwnd(), undone(&driven)), (2 * MSS, 0));
+    // No new data: the window of the receiver is full.
+    let mut driven = f_rto(FRtoVariant::Basic, false);
+    driven.expire();
+    assert_eq!(driven.take(1200, Packet { window: 9 * MSS as u32, ..ack(after(1)) }), [2, 3]);
+}
+
+#[test]
+fn f_rto_with_sack_waits_for_a_cumulative_ack_and_knows_originals() {
+    // RFC 5682 §3.1: a duplicate before the first new ACK decides nothing; SACK of segment 4, sent once, does.
+    let mut driven = f_rto(FRtoVariant::Sack, true);
+    driven.expire();
+    assert_eq!(driven.take(1200, reporting(0, 3, 3)), [0; 0]);
+    assert_eq!(driven.take(1201, ack(after(1))), [11, 12]);
+    driven.take(1202, reporting(1, 4, 4));
+    assert_eq!((driven.sender.cwnd(), undone(&driven)), (10 * MSS, 1));
+    // SACK of new data alone: what lies below was lost.
+    let mut driven = f_rto(FRtoVariant::Sack, true);
+    driven.expire();
+    driven.take(1201, ack(after(1)));
+    assert_eq!(driven.take(1300, reporting(1, 11, 11)), [2, 3, 4]);
+    assert_eq!(undone(&driven), 0);
+}
+
+#[test]
+fn an_ack_within_the_minimum_round_trip_answers_an_original() {
+    // Segment 1 took 100 ms, and the timer expires at 1200 ms.
+    for (at, fraction, spurious) in [(1250, 1.0, 1), (1310, 1.0, 0), (1250, 0.5, 0)] {
+        let minimum = MinimumRttSettings { fraction, response: Response::Option1 };
+        let mut driven = judged_by(SpuriousSettings::MinimumRtt(minimum), false);
+        driven.take(200, ack(after(1)));
+        driven.expire();
+        driven.take(at, ack(after(2)));
+        assert_eq!(undone(&driven), spurious, "{at} {fraction}");
+    }
+}
+
+#[test]
+fn reports_of_all_retransmissions_undo_a_fast_retransmit() {
+    // Segments 2 to 4 overtake segment 1, which is sent again for nothing: its copy is reported.
+    for (reported, spurious) in [(1, 1), (2, 0)] {
+        let mut driven = judged_by(SpuriousSettings::DSack(DSackSettings::default()), true);
+        (2..=4).for_each(|n| drop(driven.take(200 + n, reporting(0, 2, n))));
+        assert!(driven.sender.is_recovering());
+        driven.take(210, ack(after(4)));
+        driven.take(300, twice(4, reported, reported)); // of segment 2, which was sent once: a copy of the network's
+        assert_eq!((undone(&driven), driven.sender.is_recovering()), (spurious, spurious == 0));
+        assert_eq!(driven.sender.cwnd() >= 10 * MSS, spurious == 1);
+    }
+}
+
+#[test]
+fn reports_come_too_late_to_stop_going_back_but_restore_the_window() {
+    // Gurtov and Ludwig 2003, II.C. Segments 1 to 3 are sent again before the first copy is reported.
+    let mut driven = judged_by(SpuriousSettings::DSack(DSackSettings::default()), true);
+    assert_eq!(driven.expire(), [1]);
+    assert_eq!(driven.take(1200, ack(after(1))), [2, 3]);
+    driven.take(1201, ack(after(10)));
+    driven.take(1300, twice(10, 1, 1));
+    driven.take(1301, twice(10, 2, 2));
+    assert_eq!(undone(&driven), 0);
+    driven.take(1302, twice(10, 3, 3));
+    assert_eq!((undone(&driven), driven.sender.cwnd(), driven.sender.ssthresh()), (1, 10 * MSS, None));
+}
+
+#[test]
+fn linux_takes_whatever_tells_first() {
+    let linux = |f_rto| SpuriousSettings::Linux(LinuxUndoSettings { f_rto, ..LinuxUndoSettings::default() });
+    let mut driven = judged_by(linux(true), true);
+    driven.expire();
+    assert_eq!(driven.take(1200, ack(after(1))), [11, 12]);
+    driven.take(1201, ack(after(2)));
+    assert_eq!((undone(&driven), driven.sender.cwnd() >= 10 * MSS), (1, true));
+    let mut driven = judged_by(linux(false), true);
+    driven.expire();
+    assert_eq!(driven.take(1200, ack(after(1))), [2, 3]); // as Linux 2.4 without timestamps
+    driven.take(1201, ack(after(10)));
+    (1..=3).for_each(|n| drop(driven.take(1300 + n, twice(10, n, n))));
+    assert_eq!((undone(&driven), driven.sender.cwnd() >= 10 * MSS), (1, true));
 }
