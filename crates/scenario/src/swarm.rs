@@ -311,6 +311,8 @@ impl Draw {
             "vegas",
             "linux-reno",
             "linux-cubic",
+            "bbr",
+            "bbr-v3",
         ]);
         line(format!("[flow.f{number}.transport]\nextends = \"{preset}\""));
         line(format!("mss = \"{} B\"", self.choose(&[536, 1460, 100])));
@@ -319,7 +321,10 @@ impl Draw {
         let timestamps = self.chance(0.5) || preset.ends_with("eifel"); // which compares them
         line(format!("timestamps = {timestamps}\nwindow_scaling = {}", self.chance(0.5)));
         line(format!("limited_transmit = {}\ndup_thresh = {}", self.chance(0.5), self.between(1, 5)));
-        line(format!("pacing = \"{}\"", self.choose(&["off", "off", "by-window"])));
+        let is_bbr = preset.starts_with("bbr");
+        if !is_bbr {
+            line(format!("pacing = \"{}\"", self.choose(&["off", "off", "by-window"])));
+        }
         let is_classic = ["tahoe", "reno", "newreno"].contains(&preset);
         if is_classic || preset == "vegas" {
             line(format!("recovery.bug_fix = \"{}\"", self.choose(&["off", "less-careful", "careful"])));
@@ -342,7 +347,7 @@ impl Draw {
             line(format!("congestion = {{ {algorithm} }}"));
             is_vegas = algorithm.contains("vegas");
         }
-        if !is_vegas {
+        if !is_vegas && !is_bbr {
             line(format!("slow_start.per_ack = \"{}\"", self.choose(&["1 segment", "2 segments", "all"])));
             line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));
         }

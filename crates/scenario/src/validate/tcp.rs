@@ -4,8 +4,9 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::{PerAck, Window};
 use cellwind_transport::tcp::settings::{
-    After, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant, RaiseMinimumSettings,
-    RecoverySettings, Response, SlowStartExit, SpuriousSettings, TcpSettings, VegasSettings,
+    After, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant, Pacing,
+    RaiseMinimumSettings, RecoverySettings, Response, SlowStartExit, SlowStartSettings, SpuriousSettings, TcpSettings,
+    VegasSettings,
 };
 
 use super::out_of_range;
@@ -37,7 +38,7 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         CongestionSettings::Cubic(settings) => cubic(settings)?,
         CongestionSettings::Westwood(settings) => westwood(settings.filter)?,
         CongestionSettings::Vegas(settings) => vegas(settings, tcp)?,
-        CongestionSettings::Aimd(_) => {}
+        CongestionSettings::Bbr | CongestionSettings::BbrV3 | CongestionSettings::Aimd(_) => {}
     }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     if matches!(tcp.recovery, RecoverySettings::Sack(_)) && !tcp.sack {
@@ -51,9 +52,38 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         let keys: &[Keys] = &[&["delayed_ack", "quick"], &["delayed_ack", "every"]];
         return conflict(keys, "every ACK leaves at once: `quick` is for delayed ACKs, with `every` of 2 or more");
     }
+    model_based(tcp)?;
     if tcp.slow_start.exit == SlowStartExit::HystartPlusPlus && tcp.initial_ssthresh.is_some() {
         let keys: &[Keys] = &[&["slow_start", "exit"], &["initial_ssthresh"]];
         return conflict(keys, "HyStart++ works only where no threshold is known yet (RFC 9406 §4.3)");
+    }
+    Ok(())
+}
+
+/// BBR sets window and pace by its own model, which it builds from what SACK reports.
+fn model_based(tcp: &TcpSettings) -> Result<(), Found> {
+    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
+    if !matches!(tcp.congestion, CongestionSettings::Bbr | CongestionSettings::BbrV3) {
+        if tcp.pacing == Pacing::ByAlgorithm {
+            let message = "this congestion control sets no pace: `pacing = \"by-window\"`, or the preset `bbr`";
+            return conflict(&[&["pacing"], &["congestion"]], message);
+        }
+        return Ok(());
+    }
+    if tcp.pacing != Pacing::ByAlgorithm {
+        return conflict(&[&["pacing"], &["congestion"]], "BBR sends at its own pace: `pacing = \"by-algorithm\"`");
+    }
+    if matches!(tcp.recovery, RecoverySettings::Tahoe(_) | RecoverySettings::Reno(_) | RecoverySettings::Newreno(_)) {
+        let message =
+            "BBR needs to know of each segment when it is delivered: a recovery by SACK, as in the preset `bbr`";
+        return conflict(&[&["recovery"], &["congestion"]], message);
+    }
+    if tcp.slow_start != SlowStartSettings::default() {
+        let message = "BBR starts in its own way: settings of slow start have no effect";
+        return conflict(&[&["slow_start"], &["congestion"]], message);
+    }
+    if tcp.initial_ssthresh.is_some() {
+        return conflict(&[&["initial_ssthresh"], &["congestion"]], "BBR has no slow start threshold");
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use cellwind_engine::packet::FlowId;
 use cellwind_engine::time::{Span, Time};
 
 use super::receiver::{Ack, VECTOR};
@@ -142,7 +143,7 @@ impl Sender {
             AtpCongestion::Aimd => Control::Aimd {
                 // RFC 3390 §1, as for TFRC's start
                 windows: Windows { cwnd: (4 * fragment).min((2 * fragment).max(4380)), ssthresh: u64::MAX },
-                congestion: Congestion::new(&TcpSettings::default()),
+                congestion: Congestion::new(&TcpSettings::default(), FlowId::NONE),
                 recovery_point: 0,
             },
             AtpCongestion::Tfrc => {

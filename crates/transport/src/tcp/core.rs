@@ -10,12 +10,15 @@ use cellwind_engine::time::{Span, Time};
 
 use super::board::{Board, Segment};
 use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
+use super::delivery_rate::DeliveryRate;
 use super::options;
-use super::pacing::{Pacer, pace_of_window};
+use super::pacing::Pacer;
 use super::rto::Rto;
 use super::settings::{InitialWindow, Lifetime, Pacing, Response, RttTiming, SpuriousSettings, TcpSettings};
 use super::spurious::response::Learnt;
 use super::spurious::{Reaction, Retransmissions};
+
+mod pace;
 
 /// Counts of a sender's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +95,8 @@ pub(crate) struct Core {
     congestion: Congestion,
     /// The pace of segments, if they have one.
     pacer: Option<Box<Pacer>>,
+    /// Samples of the delivery rate, if the congestion control lives by them.
+    delivery_rate: Option<Box<DeliveryRate>>,
     arrived: Arrived,
     pub duplicate_acks: u32,
     /// What was sent again since the last reaction to a loss, where D-SACK is to tell of it.
@@ -128,6 +133,7 @@ impl Core {
             rto.granularity = rto.granularity.max(settings.timestamp_clock); // no sample is finer (RFC 6298 §2: G)
         }
         let ssthresh = settings.initial_ssthresh.map_or(u64::MAX, |window| window.bytes(mss));
+        let congestion = Congestion::new(settings, flow);
         Core {
             flow,
             mss,
@@ -151,7 +157,8 @@ impl Core {
             delivered: 0,
             windows: Windows { cwnd: mss, ssthresh },
             reduced: mss,
-            congestion: Congestion::new(settings),
+            delivery_rate: congestion.needs_samples().then(Box::default),
+            congestion,
             pacer: (settings.pacing != Pacing::Off).then(|| Box::new(Pacer::default())),
             arrived: Arrived::default(),
             duplicate_acks: 0,
@@ -271,9 +278,10 @@ impl Core {
 
     /// Tells the congestion control of an acceptable ACK of `acked` bytes, none for a duplicate, before recovery acts.
     #[inline]
-    pub fn notice(&mut self, acked: u64, now: Time) {
+    pub fn notice(&mut self, acked: u64, in_recovery: bool, now: Time) {
         let rtt = if acked > 0 { self.arrived.rtt } else { None };
         self.congestion.on_arrival(&mut self.windows, &Arrival { now, acked, mss: self.mss, rtt });
+        self.take_rate_sample(in_recovery);
     }
 
     /// Lowers the threshold for congestion found now.
@@ -288,6 +296,10 @@ impl Core {
 
     /// Goes back to SND.UNA with a window of one segment (RFC 5681 §3.1: LW).
     pub fn start_over(&mut self, now: Time) {
+        let in_flight = self.board.pipe();
+        if let Some(delivery) = &mut self.delivery_rate {
+            delivery.on_timeout(in_flight, self.snd_max);
+        }
         self.windows.cwnd = self.mss;
         self.snd_nxt = self.snd_una;
         self.duplicate_acks = 0;
@@ -341,7 +353,10 @@ impl Core {
             } else {
                 match self.next_new() {
                     Some(end) => end,
-                    None => return,
+                    None => {
+                        self.note_nothing_to_send();
+                        return;
+                    }
                 }
             };
             // The congestion window counts data: a FIN rides along. A window below one segment still lets one go
@@ -357,36 +372,6 @@ impl Core {
                 self.resend(self.snd_nxt, now, out);
             } else {
                 self.send_new_until(end, now, out);
-            }
-        }
-    }
-
-    /// Whether the pace lets a segment leave now. If not, [`paced_until`](Self::paced_until) says when it does; loops that
-    /// send as much as the windows allow ask before each segment.
-    #[inline]
-    pub fn pace_allows(&mut self, now: Time) -> bool {
-        self.pacer.as_mut().is_none_or(|pacer| pacer.allows(now))
-    }
-
-    /// When a segment that waits for its pace may leave.
-    #[inline]
-    pub fn paced_until(&self) -> Option<Time> {
-        self.pacer.as_ref().and_then(|pacer| pacer.release())
-    }
-
-    /// Whether a segment waited for its pace, and need wait no longer.
-    pub fn take_release(&mut self, now: Time) -> bool {
-        self.pacer.as_mut().is_some_and(|pacer| pacer.take_release(now))
-    }
-
-    /// Adapts the pace to the windows and the round trip.
-    #[inline]
-    pub fn set_pace(&mut self) {
-        if let Some(pacer) = &mut self.pacer {
-            let Windows { cwnd, ssthresh } = self.windows;
-            let flight = self.snd_nxt - self.snd_una;
-            if let Some(pace) = pace_of_window(cwnd, ssthresh, flight, self.rto.srtt(), self.mss) {
-                pacer.set(pace, self.mss);
             }
         }
     }
@@ -432,13 +417,19 @@ impl Core {
     }
 
     /// Takes the SACK blocks of an ACK, calls `visit` for each segment newly reported, and returns their bytes.
-    pub fn take_blocks(&mut self, packet: &Packet, visit: impl FnMut(&Segment)) -> u64 {
+    pub fn take_blocks(&mut self, packet: &Packet, mut visit: impl FnMut(&Segment)) -> u64 {
         if packet.sack.is_empty() {
             return 0;
         }
         let blocks = packet.sack.iter(packet.ack);
         let above = blocks.filter(|&(start, _)| start >= packet.ack); // D-SACK below the ACK tells nothing here
-        let newly_sacked = self.board.mark_reported(above, visit);
+        let delivery_rate = &mut self.delivery_rate;
+        let newly_sacked = self.board.mark_reported(above, |segment| {
+            if let Some(delivery) = delivery_rate {
+                delivery.on_delivered(segment);
+            }
+            visit(segment);
+        });
         self.delivered += newly_sacked;
         newly_sacked
     }
@@ -446,9 +437,15 @@ impl Core {
     /// Takes `ack`, which is above SND.UNA: moves the window, calls `visit` for each segment that it is the first to
     /// report, and measures the round trip.
     #[inline]
-    pub fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox, visit: impl FnMut(&Segment)) {
+    pub fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox, mut visit: impl FnMut(&Segment)) {
         let flight = self.flight();
-        let acknowledged = self.board.acknowledge(packet.ack, visit);
+        let delivery_rate = &mut self.delivery_rate;
+        let acknowledged = self.board.acknowledge(packet.ack, |segment| {
+            if let Some(delivery) = delivery_rate {
+                delivery.on_delivered(segment);
+            }
+            visit(segment);
+        });
         self.delivered += acknowledged.delivered;
         self.arrived = Arrived { flight, rtt: acknowledged.timed.map(|sent| now - sent) };
         let sample = if let Some(clock) = self.timestamps {
@@ -589,6 +586,9 @@ impl Core {
         if payload > 0 {
             self.counters.segments_sent += 1;
             self.counters.segments_retransmitted += u64::from(transmission > 1);
+        }
+        if self.delivery_rate.is_some() {
+            self.note_sent(end, end - start, now);
         }
         out.send(Port(0), packet);
         if let Some(pacer) = &mut self.pacer {

@@ -8,6 +8,7 @@ pub mod board;
 pub mod congestion;
 pub mod connection;
 pub(crate) mod core;
+pub(crate) mod delivery_rate;
 pub(crate) mod options;
 pub(crate) mod pacing;
 pub mod receiver;

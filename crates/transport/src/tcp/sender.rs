@@ -304,7 +304,7 @@ impl Sender {
             self.core.rto.restart_after_lost_syn(); // no sample from a resent SYN (Karn)
         }
         self.core.set_initial_window(lost);
-        self.core.set_pace();
+        self.core.connect(now);
     }
 
     fn on_ack(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
@@ -319,6 +319,7 @@ impl Sender {
         if packet.ack >= before {
             core.snd_wnd = u64::from(packet.window); // not from an old segment (RFC 9293 §3.10.7.4)
         }
+        core.begin_ack(now);
         let recovery = &mut self.recovery;
         let mut original = None;
         let mut on_delivered = |segment: &Segment| {
@@ -338,7 +339,7 @@ impl Sender {
                 self.core.timer = None;
                 return;
             }
-            self.core.notice(ack.acked, now);
+            self.core.notice(ack.acked, self.recovery.is_recovering(), now);
             let told = Told { acked: ack.acked, is_duplicate: false, original };
             let grows = self.judge(packet, told, now, out);
             if !grows
@@ -354,7 +355,7 @@ impl Sender {
         {
             // RFC 5681 §2, definition of a duplicate acknowledgement: no data, no SYN, no FIN
             let ack = Ack { acked: 0, newly_sacked };
-            self.core.notice(0, now);
+            self.core.notice(0, self.recovery.is_recovering(), now);
             let told = Told { acked: 0, is_duplicate: true, original };
             self.judge(packet, told, now, out);
             self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);

@@ -25,6 +25,8 @@ deserialize_by_type!(CongestionSettings {
     Cubic(settings: CubicSettings),
     Westwood(settings: WestwoodSettings),
     Vegas(settings: VegasSettings),
+    Bbr,
+    BbrV3,
 });
 deserialize_by_type!(BandwidthFilter { PerAck(settings: PerAckFilter), PerRoundTrip, Linux });
 deserialize_by_type!(AfterSpurious {

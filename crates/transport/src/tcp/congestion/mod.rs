@@ -5,11 +5,14 @@
 //! be in flight.
 
 mod aimd;
+mod bbr;
 mod cubic;
 mod slow_start;
 mod vegas;
 mod westwood;
 
+use cellwind_engine::packet::FlowId;
+use cellwind_engine::random::Stream;
 use cellwind_engine::time::{Span, Time};
 
 use aimd::Aimd;
@@ -18,6 +21,8 @@ use slow_start::SlowStart;
 use vegas::Vegas;
 use westwood::Westwood;
 
+use super::delivery_rate::{Loss, RateSample};
+use super::pacing::Pace;
 use super::settings::{CongestionSettings, Decrease, Growth, TcpSettings};
 
 /// The two windows every algorithm works on, in bytes (RFC 5681 §2).
@@ -117,6 +122,29 @@ pub(crate) trait CongestionControl {
     /// The retransmission timer expired: the threshold was lowered and the window is one segment.
     fn on_timeout(&mut self, windows: &mut Windows, mss: u64);
 
+    /// The connection is open, with its first window; `srtt` is the round trip of the handshake.
+    fn on_connected(&mut self, _windows: &Windows, _srtt: Option<Span>, _now: Time, _mss: u64) {}
+
+    /// What an acknowledgement tells of the delivery rate, before loss recovery acts on it.
+    fn on_sample(&mut self, _windows: &mut Windows, _sample: &RateSample) {}
+
+    /// A segment was found lost.
+    fn on_lost(&mut self, _windows: &Windows, _loss: &Loss) {}
+
+    /// The application sends again after it had nothing to send and nothing was in flight.
+    fn on_restart_from_idle(&mut self, _windows: &mut Windows, _now: Time) {}
+
+    /// The pace of segments, when the algorithm sets one.
+    #[inline(always)]
+    fn pace(&self) -> Option<Pace> {
+        None
+    }
+
+    /// Whether the algorithm sends less than the path takes, so that samples do not show what it takes.
+    fn is_holding_back(&self) -> bool {
+        false
+    }
+
     /// The last reduction proved wrong; the windows are those of before again.
     fn undo(&mut self) {}
 }
@@ -138,6 +166,8 @@ enum Avoidance {
     Cubic(Cubic),
     Westwood(Westwood),
     Vegas(Vegas),
+    Bbr(Box<bbr::V1>),
+    BbrV3(Box<bbr::V3>),
 }
 
 macro_rules! each {
@@ -145,6 +175,8 @@ macro_rules! each {
         match $avoidance {
             Avoidance::Aimd($algorithm) => $call,
             Avoidance::Cubic($algorithm) => $call,
+            Avoidance::Bbr($algorithm) => $call,
+            Avoidance::BbrV3($algorithm) => $call,
             Avoidance::Westwood($algorithm) => $call,
             Avoidance::Vegas($algorithm) => $call,
         }
@@ -152,7 +184,9 @@ macro_rules! each {
 }
 
 impl Congestion {
-    pub fn new(settings: &TcpSettings) -> Self {
+    /// The congestion control of `flow`, whose number decides what BBR draws.
+    pub fn new(settings: &TcpSettings, flow: FlowId) -> Self {
+        let draws = || Stream::new(0, 0, &format!("tcp/{}/bbr", flow.0));
         let (avoidance, grows_always) = match &settings.congestion {
             CongestionSettings::Aimd(aimd) => (Avoidance::Aimd(Aimd::new(aimd)), aimd.growth == Growth::Always),
             CongestionSettings::Cubic(cubic) => (Avoidance::Cubic(Cubic::new(cubic)), false), // RFC 9438 §5.8
@@ -160,6 +194,8 @@ impl Congestion {
                 (Avoidance::Westwood(Westwood::new(westwood)), westwood.growth == Growth::Always)
             }
             CongestionSettings::Vegas(vegas) => (Avoidance::Vegas(Vegas::new(vegas)), true), // it looks by itself
+            CongestionSettings::Bbr => (Avoidance::Bbr(Box::new(bbr::V1::new(draws()))), true),
+            CongestionSettings::BbrV3 => (Avoidance::BbrV3(Box::new(bbr::V3::new(draws()))), true),
         };
         Congestion { slow_start: SlowStart::new(&settings.slow_start), avoidance, grows_always, min_rtt: None }
     }
@@ -192,6 +228,41 @@ impl Congestion {
     #[inline]
     pub fn on_arrival(&mut self, windows: &mut Windows, arrival: &Arrival) {
         each!(&mut self.avoidance, algorithm => algorithm.on_arrival(windows, arrival));
+    }
+
+    /// The connection is open, with its first window.
+    pub fn on_connected(&mut self, windows: &Windows, srtt: Option<Span>, now: Time, mss: u64) {
+        each!(&mut self.avoidance, algorithm => algorithm.on_connected(windows, srtt, now, mss));
+    }
+
+    /// What an acknowledgement tells of the delivery rate.
+    pub fn on_sample(&mut self, windows: &mut Windows, sample: &RateSample) {
+        each!(&mut self.avoidance, algorithm => algorithm.on_sample(windows, sample));
+    }
+
+    /// A segment was found lost.
+    pub fn on_lost(&mut self, windows: &Windows, loss: &Loss) {
+        each!(&mut self.avoidance, algorithm => algorithm.on_lost(windows, loss));
+    }
+
+    /// The application sends again after a pause.
+    pub fn on_restart_from_idle(&mut self, windows: &mut Windows, now: Time) {
+        each!(&mut self.avoidance, algorithm => algorithm.on_restart_from_idle(windows, now));
+    }
+
+    /// The pace of segments, when the algorithm sets one.
+    pub fn pace(&self) -> Option<Pace> {
+        each!(&self.avoidance, algorithm => algorithm.pace())
+    }
+
+    /// Whether the algorithm sends less than the path takes.
+    pub fn is_holding_back(&self) -> bool {
+        each!(&self.avoidance, algorithm => algorithm.is_holding_back())
+    }
+
+    /// Whether the algorithm needs samples of the delivery rate.
+    pub fn needs_samples(&self) -> bool {
+        matches!(self.avoidance, Avoidance::Bbr(_) | Avoidance::BbrV3(_))
     }
 
     /// Congestion was found with `flight` bytes outstanding: the new slow start threshold.

@@ -52,7 +52,7 @@ impl Sack {
         let run = core.board.runs().rev().find(reaches);
         if let Some((start, _)) = run {
             // differs: what was found lost stays lost, though runs of less than a segment may join to fewer.
-            core.board.lose_below(start, |_| {});
+            core.lose_below(start);
         }
     }
 

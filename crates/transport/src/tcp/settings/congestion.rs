@@ -14,6 +14,10 @@ pub enum CongestionSettings {
     Aimd(AimdSettings),
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic(CubicSettings),
+    /// A model of the path: its bandwidth and its round trip (BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00).
+    Bbr,
+    /// The same with bounds that losses teach (BBR version 3, draft-ietf-ccwg-bbr).
+    BbrV3,
     /// Reno's growth, and after a loss what the path was measured to carry (Casetti et al. 2001, Grieco and Mascolo 2004).
     Westwood(WestwoodSettings),
     /// As much as leaves a few segments waiting in queues, judged by round trips (Brakmo and Peterson 1995).
@@ -236,6 +240,8 @@ pub enum Pacing {
     /// Nothing: what the windows allow leaves at once (RFC 5681).
     #[default]
     Off,
+    /// The congestion control: BBR, which needs it.
+    ByAlgorithm,
     /// The window over the smoothed round trip: 200 % of it in slow start, 120 % afterwards (Linux, sch_fq).
     ByWindow,
 }
