@@ -240,7 +240,7 @@ def test_an_acknowledgement_faster_than_light_shows_a_spurious_timeout(tmp_path:
     for answered, spurious in ((3.01, 1), (3.2, 0)):
         ack = (answered, packet(DOWN, 901, 1101, ACK))
         _, way = only(read_capture(pcap(tmp_path / "late.pcap", [*handshake(1.0, 100), data, again, ack])).connections)
-        assert (way.timeouts, way.spurious_timeouts) == (1, spurious)
+        assert (way.timeouts, way.spurious_timeouts, way.necessary_timeouts) == (1, spurious, 1 - spurious)
 
 
 def test_keep_alives_and_window_probes_are_no_data(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ FLOW_KEYS = [
     "timeouts",
     "fast_retransmits",
     "spurious_timeouts",
+    "necessary_timeouts",
     "rtt_mean_s",
 ]
 TRAFFIC_KEYS = {

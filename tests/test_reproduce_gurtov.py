@@ -1,4 +1,4 @@
-"""Gurtov's papers P2 and P3: their data, and what the simulated runs must show."""
+"""Gurtov's papers: their data, and what the simulated runs must show."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_the_papers_are_carried_over_as_printed() -> None:
 
 
 def test_every_run_has_a_name_and_a_valid_scenario_of_its_own() -> None:
-    settings = load_paper("gurtov").settings
+    paper = load_paper("gurtov")
     cells = {cell for plan in plans().values() for cell in (*plan.cells, *plan.traces, *plan.live)}
-    scenarios = [cell.scenario(settings) for cell in cells]
+    scenarios = [cell.scenario(paper.settings_of(cell.paper)) for cell in cells]
     assert len({scenario.name for scenario in scenarios}) == len(cells)
     assert len({scenario.digest for scenario in scenarios}) == len(cells)
     assert not [warning for scenario in scenarios for warning in scenario.warnings]
@@ -76,3 +76,25 @@ def test_percentiles_have_intervals_from_the_order_of_their_values() -> None:
     assert (median.value, median.half_width) == (9.5, (14 - 5) / 2)
     assert percentile_point({}, values, 10).half_width is None
     assert percentile_point({}, values[:3], 50).half_width is None
+
+
+def test_eifel_keeps_every_tcp_from_sending_twice() -> None:
+    """Table 3 of P5 prints 0.99 to 1.00 with the large buffer, and 0.80 to 0.96 without Eifel."""
+    table = only("gurtov-p5-table-3", 10)
+    large = [row for row in table.rows if row.factors["buffer_kbytes"] == 100]
+    assert len(large) == 18
+    for row in large:
+        assert row.ours == pytest.approx(row.published, rel=0.05), row.factors
+
+
+def test_a_download_of_p5_runs_as_often_as_the_paper_did() -> None:
+    (experiment,) = reproduce("gurtov-p5-table-2").experiments
+    assert {row.n for row in experiment.rows} == {100}
+    assert sum(row.is_off for row in experiment.rows) <= 2
+
+
+def test_choices_of_one_paper_leave_the_others_alone() -> None:
+    paper = load_paper("gurtov")
+    clock = "flow.transfer.transport.rto.granularity"
+    assert [paper.settings_of(part).get(clock) for part in ("P2", "P5")] == ["10 ms", "100 ms"]
+    assert paper.settings == {}

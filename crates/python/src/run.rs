@@ -85,6 +85,7 @@ impl Run {
             row.set_item("timeouts", flow.counters.timeouts)?;
             row.set_item("fast_retransmits", flow.counters.fast_retransmits)?;
             row.set_item("spurious_timeouts", flow.counters.spurious_timeouts)?;
+            row.set_item("necessary_timeouts", flow.counters.necessary_timeouts)?;
             row.set_item("rtt_mean_s", flow.rtt_mean().map(|span| span.as_secs_f64()))?;
             application_columns(&row, flow)?;
             Ok(row)

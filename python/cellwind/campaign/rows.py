@@ -33,6 +33,7 @@ class FlowRow(TypedDict):
     timeouts: int
     fast_retransmits: int
     spurious_timeouts: int
+    necessary_timeouts: int
     rtt_mean_s: float | None
     application: str
     messages_sent: int | None
@@ -116,6 +117,9 @@ FLOW_COLUMNS = (
     Column("timeouts", "int64", "retransmission timeouts"),
     Column("fast_retransmits", "int64", "losses repaired on duplicate acknowledgements"),
     Column("spurious_timeouts", "int64", "timeouts after which an original was acknowledged after all"),
+    Column(
+        "necessary_timeouts", "int64", "timeouts that were not spurious; of either kind several in a row count once"
+    ),
     Column("rtt_mean_s", "float64", "mean of the round-trip samples the sender took; null if it took none"),
     Column("application", "string", "what the flow carried: `bulk`, or the type of its application"),
     Column("messages_sent", "int64", "messages with content given to the transport; null for `bulk`, as all below"),

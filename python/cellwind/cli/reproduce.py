@@ -21,7 +21,12 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "selector", nargs="?", metavar="PAPER[/EXPERIMENT]", help="what to reproduce (default: everything)"
     )
-    parser.add_argument("--replications", type=replications, metavar="N", help="how often each scenario (default: 20)")
+    parser.add_argument(
+        "--replications",
+        type=replications,
+        metavar="N",
+        help="how often each scenario (default: as in the paper, or 20)",
+    )
     add_jobs(parser)
     parser.add_argument(
         "--live",

@@ -37,6 +37,7 @@ _FLOW_KEYS = (
     "timeouts",
     "fast_retransmits",
     "spurious_timeouts",
+    "necessary_timeouts",
     "rtt_mean_s",
 )
 

@@ -165,6 +165,7 @@ def _never_began(flow: LiveFlow) -> FlowRow:
         timeouts=0,
         fast_retransmits=0,
         spurious_timeouts=0,
+        necessary_timeouts=0,
         rtt_mean_s=None,
     )
 

@@ -29,9 +29,6 @@ _MODULES = {
     "teyeb": "cellwind.reproduce.teyeb",
 }
 
-# Lundsten says so for the small files, Gurtov for his case study.
-_REPLICATIONS = 20
-
 
 class UnknownExperimentError(ValueError):
     """No paper and no experiment has that name; the message names the nearest ones."""
@@ -81,7 +78,7 @@ def reproduce(
     selector:
         A paper (``"lundsten"``) or one of its experiments (``"lundsten-table-3"``); None takes every paper.
     replications:
-        How often each scenario with randomness is run; None takes 20.
+        How often each scenario with randomness is run; None takes what its paper says, or 20.
     jobs:
         Threads that simulate; None takes one per processor.
     progress:
@@ -101,7 +98,7 @@ def reproduce(
     if replications is not None and replications < 1:
         raise ValueError(f"replications is at least 1, not {replications}")
     kept = None if live is None else LiveOptions(Path(live))
-    options = RunOptions(replications or _REPLICATIONS, jobs, progress, kept)
+    options = RunOptions(replications, jobs, progress, kept)
     experiments = []
     infos = []
     for name, wanted in _selected(selector).items():
@@ -109,7 +106,7 @@ def reproduce(
         design: Design[Any, Any] = importlib.import_module(_MODULES[name]).design(paper)
         experiments += judge(design, wanted, options)
         infos.append(PaperInfo(paper.id, paper.title, paper.authors, paper.year, paper.about, paper.choices))
-    return Reproduction(infos, experiments, options.replications, _provenance(selector))
+    return Reproduction(infos, experiments, replications, _provenance(selector))
 
 
 def _selected(selector: str | None) -> dict[str, list[str]]:

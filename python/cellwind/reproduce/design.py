@@ -26,6 +26,9 @@ O = TypeVar("O")  # noqa: E741 (an observation)
 
 Clock = Literal["simulated", "live"]
 
+# Lundsten says so for the small files, Gurtov for his case study.
+REPLICATIONS = 20
+
 Progress = Callable[[int, int, str], None]
 """Called with the number of runs done, the number wanted, and the name of the one that was just done."""
 
@@ -113,9 +116,12 @@ class LiveOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How often and how wide to run, and whom to tell; without ``live`` nothing runs live."""
+    """How often and how wide to run, and whom to tell; without ``live`` nothing runs live.
 
-    replications: int
+    Without ``replications`` a design says how often.
+    """
+
+    replications: int | None
     jobs: int | None = None
     progress: Progress | None = None
     live: LiveOptions | None = None
@@ -171,8 +177,9 @@ class Design(Generic[C, O]):
 
     ``scenario`` builds a cell's scenario, under a name of its own. A cell is deterministic when it has no randomness,
     so that one simulated run says everything. ``observe`` takes what is looked at out of the facts of a traced cell:
-    of replication 0, or with ``traces_all`` of every replication. ``live_at_once`` is how many live runs a machine of
-    two processors carries at the same time, given the packet rates of the paper.
+    of replication 0, or of every replication of a cell that ``traces_all``. ``live_at_once`` is how many live runs a
+    machine of two processors carries at the same time, given the packet rates of the paper. ``replications`` is how
+    often the paper ran a cell, unless the caller says otherwise.
     """
 
     paper: Paper
@@ -180,6 +187,11 @@ class Design(Generic[C, O]):
     scenario: Callable[[C], Scenario]
     is_deterministic: Callable[[C], bool]
     observe: Callable[[C, FactTable], O]
-    traces_all: bool = False
+    traces_all: Callable[[C], bool] = lambda _: False
+    replications: Callable[[C], int] = lambda _: REPLICATIONS
     live_at_once: int = 12
     aliases: Callable[[str, Factor], tuple[str, Factor]] = lambda name, value: (name, value)
+
+    def count(self, cell: C, options: RunOptions) -> int:
+        """How often a simulated cell is run."""
+        return 1 if self.is_deterministic(cell) else options.replications or self.replications(cell)

@@ -77,7 +77,8 @@ def _run(
         return
     counts: dict[int, list[tuple[C, Scenario]]] = {}
     for cell in cells:
-        count = min(_FEW, options.replications) if design.is_deterministic(cell) else options.replications
+        count = options.replications or design.replications(cell)
+        count = min(_FEW, count) if design.is_deterministic(cell) else count
         counts.setdefault(count, []).append((cell, design.scenario(cell)))
     for count, chosen in counts.items():
         results, reasons = _campaign([scenario for _, scenario in chosen], count, design.live_at_once, live, options)

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .design import REPLICATIONS
 from .results import EXPLAIN
 from .tables import summary
 from .words import (
@@ -26,6 +27,7 @@ from .words import (
 if TYPE_CHECKING:
     from cellwind.report.figure import Figure
 
+    from .published import Choice
     from .results import ClaimResult, ExperimentResult, PaperInfo, Reproduction, RowResult
 
 # Nothing is fetched and nothing runs: the page is text, its own styles and pictures it carries.
@@ -73,11 +75,16 @@ def _overview(reproduction: Reproduction) -> str:
         for experiment in reproduction.experiments
     )
     return (
-        f"<section><h2>Overview</h2><p>{_text(summary(reproduction))}. {reproduction.replications} replications of "
+        f"<section><h2>Overview</h2><p>{_text(summary(reproduction))}. {_replications(reproduction)} of "
         "every scenario with randomness; ours is a mean with the half-width of its 95&nbsp;% interval. An experiment "
         "differs when one of its numbers is off by more than a tenth.</p>"
         f"<nav><ol>{entries}</ol></nav></section>"
     )
+
+
+def _replications(reproduction: Reproduction) -> str:
+    asked = reproduction.replications
+    return f"{asked} replications" if asked else f"As many replications as the paper says, or else {REPLICATIONS},"
 
 
 def _state(experiment: ExperimentResult) -> str:
@@ -190,7 +197,7 @@ def _figure(figure: Figure) -> str:
 
 def _choices(paper: PaperInfo) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{_text(choice.name)}</th><td>{_text(choice.value)}</td>'
+        f'<tr><th scope="row">{_text(_where(choice))}</th><td>{_text(choice.value)}</td>'
         f"<td>{_text(choice.reason)}</td></tr>"
         for choice in paper.choices
     )
@@ -201,6 +208,10 @@ def _choices(paper: PaperInfo) -> str:
         f'<th scope="col">Choice</th><th scope="col">Reason</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div></section>"
     )
+
+
+def _where(choice: Choice) -> str:
+    return f"{choice.name} ({', '.join(choice.parts)})" if choice.parts else choice.name
 
 
 def _footer(reproduction: Reproduction) -> str:

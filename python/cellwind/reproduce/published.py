@@ -55,13 +55,17 @@ class PublishedExperiment:
 
 @dataclass(frozen=True)
 class Choice:
-    """One answer to what the paper leaves unstated; ``settings`` are values of the scenario by their path."""
+    """One answer to what the paper leaves unstated; ``settings`` are values of the scenario by their path.
+
+    ``parts`` are the parts of a document of several papers that it holds for; none means all.
+    """
 
     name: str
     value: str
     reason: str
     answers: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    parts: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,13 @@ class Paper:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The scenario values of all choices by their path."""
-        return {path: value for choice in self.choices for path, value in choice.settings.items()}
+        """The scenario values of the choices that hold for the whole document, by their path."""
+        return self.settings_of("")
+
+    def settings_of(self, part: str) -> dict[str, Any]:
+        """The scenario values of the choices that hold for a part of the document, by their path."""
+        chosen = [choice for choice in self.choices if not choice.parts or part in choice.parts]
+        return {path: value for choice in chosen for path, value in choice.settings.items()}
 
 
 def paper_ids() -> list[str]:
@@ -140,6 +149,7 @@ def _choice(entry: Mapping[str, Any]) -> Choice:
         reason=_lines(entry["reason"]),
         answers=tuple(entry.get("answers", [])),
         settings=entry.get("set", {}),
+        parts=tuple(entry.get("parts", [])),
     )
 
 

@@ -229,7 +229,7 @@ class Reproduction:
 
     papers: Sequence[PaperInfo]
     experiments: Sequence[ExperimentResult]
-    replications: int
+    replications: int | None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -26,12 +26,12 @@ def simulate(design: Design[C, O], experiments: Sequence[str], options: RunOptio
     wanted = len(cells) + len(traces)
     for done, cell in enumerate(cells, start=1):
         scenario = design.scenario(cell)
-        count = 1 if design.is_deterministic(cell) else options.replications
+        count = design.count(cell, options)
         bench.keep(cell, cellwind.run([scenario], replications=count, jobs=options.jobs).records)
         options.tell(done, wanted, scenario.name)
     for done, cell in enumerate(traces, start=len(cells) + 1):
         scenario = design.scenario(cell)
-        count = options.replications if design.traces_all and not design.is_deterministic(cell) else 1
+        count = design.count(cell, options) if design.traces_all(cell) else 1
         # The facts of a long run take up to 100 MB: what is looked at is taken out, and they are let go.
         results = cellwind.run([scenario], replications=count, jobs=options.jobs, facts=True)
         bench.note(cell, [design.observe(cell, FactTable(results.facts(scenario.name, r))) for r in range(count)])

@@ -33,6 +33,8 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// Timeouts whose next acknowledgement answered an earlier transmission.
     pub spurious_timeouts: u64,
+    /// Timeouts, several in a row counted once, whose next acknowledgement answered the last retransmission.
+    pub necessary_timeouts: u64,
     /// Timeouts and fast retransmits that the sender itself found spurious and took back.
     pub reactions_undone: u64,
     /// Round-trip samples taken.

@@ -375,11 +375,12 @@ impl Sender {
 
     /// The observer's verdict on the last timeout.
     fn observe_timeout(&mut self, packet: &Packet, out: &mut Outbox) {
-        if let Some(expired_at) = self.expired_at.take()
-            && packet.stamp < expired_at
-        {
+        let Some(expired_at) = self.expired_at.take() else { return };
+        if packet.stamp < expired_at {
             self.core.counters.spurious_timeouts += 1;
             out.fact(self.core.fact(FactKind::SpuriousTimeout));
+        } else {
+            self.core.counters.necessary_timeouts += 1;
         }
     }
 

@@ -210,10 +210,12 @@ class Direction:
 
         if not self.at_sender:
             return None
-        timeouts = self._causes.timeouts
-        answered = np.searchsorted(np.flatnonzero(self.sender.advances), timeouts)
-        last = timeouts[np.diff(answered, append=len(self.sender)) > 0]
-        return int(self._needless[np.isin(self._repeats.resent, last)].sum())
+        return int(self._needless[np.isin(self._repeats.resent, self._last_timeouts)].sum())
+
+    @property
+    def necessary_timeouts(self) -> int | None:
+        """Timeouts that were not spurious, those in a row counted once."""
+        return len(self._last_timeouts) - (self.spurious_timeouts or 0) if self.at_sender else None
 
     @cached_property
     def spurious_retransmissions(self) -> int | None:
@@ -414,8 +416,18 @@ class Direction:
             "timeouts": self.timeouts or 0,
             "fast_retransmits": self.fast_retransmits or 0,
             "spurious_timeouts": self.spurious_timeouts or 0,
+            "necessary_timeouts": self.necessary_timeouts or 0,
             "rtt_mean_s": self.rtt_mean_s,
         }
+
+    @cached_property
+    def _last_timeouts(self) -> Integers:
+        """The last of the timeouts that come in a row, without an acknowledgement between them."""
+        import numpy as np
+
+        timeouts = self._causes.timeouts
+        answered = np.searchsorted(np.flatnonzero(self.sender.advances), timeouts)
+        return timeouts[np.diff(answered, append=len(self.sender)) > 0]
 
     @cached_property
     def _repeats(self) -> recovery.Repeats:

@@ -96,6 +96,11 @@ class Cell:
     frto: bool = False
 
     @property
+    def paper(self) -> str:
+        """The paper that ran it."""
+        return "P3" if self.study == "case-study" else "P2"
+
+    @property
     def is_deterministic(self) -> bool:
         """Nothing is random in the delay test."""
         return self.study == "delay"
