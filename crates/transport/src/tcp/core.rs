@@ -52,6 +52,7 @@ impl Counters {
             timeouts: self.timeouts + other.timeouts,
             fast_retransmits: self.fast_retransmits + other.fast_retransmits,
             spurious_timeouts: self.spurious_timeouts + other.spurious_timeouts,
+            necessary_timeouts: self.necessary_timeouts + other.necessary_timeouts,
             reactions_undone: self.reactions_undone + other.reactions_undone,
             rtt_samples: self.rtt_samples + other.rtt_samples,
             rtt_sum: self.rtt_sum + other.rtt_sum,
