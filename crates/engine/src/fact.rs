@@ -149,6 +149,8 @@ fact_kinds! {
     ReactionUndone = "reaction_undone",
     /// Sender: a fast retransmit started; `seq` = segment resent, `a` = flight in bytes, `b` = duplicate ACKs counted.
     FastRetransmit = "fast_retransmit",
+    /// Sender: a tail loss probe was sent; `a` = 1 if it was a retransmission.
+    TailLossProbe = "tail_loss_probe",
     /// Sender: the flow began; `a` = bytes to send.
     FlowStarted = "flow_started",
     /// Receiver: the last byte was delivered in order; `a` = bytes delivered.

@@ -320,7 +320,9 @@ impl Draw {
         line(format!("initial_window = \"{}\"", self.choose(&["1 segment", "rfc3390", "rfc6928"])));
         let timestamps = self.chance(0.5) || preset.ends_with("eifel"); // which compares them
         line(format!("timestamps = {timestamps}\nwindow_scaling = {}", self.chance(0.5)));
-        line(format!("limited_transmit = {}\ndup_thresh = {}", self.chance(0.5), self.between(1, 5)));
+        let has_rack = preset.starts_with("linux");
+        let limited_transmit = self.chance(0.5) && !has_rack;
+        line(format!("limited_transmit = {limited_transmit}\ndup_thresh = {}", self.between(1, 5)));
         let is_bbr = preset.starts_with("bbr");
         if !is_bbr {
             line(format!("pacing = \"{}\"", self.choose(&["off", "off", "by-window"])));
@@ -328,6 +330,10 @@ impl Draw {
         let is_classic = ["tahoe", "reno", "newreno"].contains(&preset);
         if is_classic || preset == "vegas" {
             line(format!("recovery.bug_fix = \"{}\"", self.choose(&["off", "less-careful", "careful"])));
+        }
+        if has_rack {
+            line(format!("recovery.prr = \"{}\"", self.choose(&["conservative", "slow-start", "safe-ack"])));
+            line(format!("recovery.tail_probe = \"{}\"", self.choose(&["on", "off"])));
         }
         if preset == "newreno" {
             line(format!("recovery.partial_ack = \"{}\"", self.choose(&["impatient", "slow-but-steady"])));

@@ -41,8 +41,13 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         CongestionSettings::Bbr | CongestionSettings::BbrV3 | CongestionSettings::Aimd(_) => {}
     }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
-    if matches!(tcp.recovery, RecoverySettings::Sack(_)) && !tcp.sack {
+    if matches!(tcp.recovery, RecoverySettings::Sack(_) | RecoverySettings::Rack(_)) && !tcp.sack {
         return conflict(&[&["recovery"], &["sack"]], "recovery by SACK needs a receiver that sends it: `sack = true`");
+    }
+    if matches!(tcp.recovery, RecoverySettings::Rack(_)) && tcp.limited_transmit {
+        let message =
+            "recovery `rack` sends as much new data as SACK reports gone, and has no use for Limited Transmit";
+        return conflict(&[&["limited_transmit"], &["recovery"]], message);
     }
     if tcp.d_sack && !tcp.sack {
         return conflict(&[&["d_sack"], &["sack"]], "D-SACK is a kind of SACK and needs `sack = true`");

@@ -307,6 +307,15 @@ impl Board {
         }
     }
 
+    /// Finds the segment that starts at `start` not lost after all.
+    pub fn take_back_loss(&mut self, start: u64) {
+        let index = self.first_from(start);
+        if let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.lost && !segment.sacked) {
+            segment.lost = false;
+            self.lost_bytes -= segment.length();
+        }
+    }
+
     fn lose_at(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         let length = segment.length();

@@ -14,7 +14,9 @@ use super::delivery_rate::DeliveryRate;
 use super::options;
 use super::pacing::Pacer;
 use super::rto::Rto;
-use super::settings::{InitialWindow, Lifetime, Pacing, Response, RttTiming, SpuriousSettings, TcpSettings};
+use super::settings::{
+    InitialWindow, Lifetime, Pacing, RecoverySettings, Response, RttTiming, SpuriousSettings, TcpSettings,
+};
 use super::spurious::response::Learnt;
 use super::spurious::{Reaction, Retransmissions};
 
@@ -156,7 +158,10 @@ impl Core {
             snd_wnd: 0,
             written: 1,
             closed: false,
-            board: Board::default(),
+            board: match settings.recovery {
+                RecoverySettings::Rack(_) => Board::with_transmissions(),
+                _ => Board::default(),
+            },
             delivered: 0,
             windows: Windows { cwnd: mss, ssthresh },
             reduced: mss,
@@ -291,22 +296,28 @@ impl Core {
     pub fn lower_ssthresh(&mut self, cause: Cause) {
         // RFC 5681 §3.2 (2): data sent by Limited Transmit does not count. What lies above SND.NXT after a
         // timeout is no longer in the network and does not count either.
-        let flight = self.flight().saturating_sub(self.limited_bytes);
+        self.lower_ssthresh_for(cause, self.flight().saturating_sub(self.limited_bytes));
+    }
+
+    /// The same for congestion that met `flight` bytes.
+    pub fn lower_ssthresh_for(&mut self, cause: Cause, flight: u64) {
         let before = self.windows.cwnd;
         self.windows.ssthresh = self.congestion.ssthresh_after(cause, &self.windows, flight, self.mss);
         self.reduced = self.congestion.window_after(before, self.windows.ssthresh, self.mss);
     }
 
-    /// Goes back to SND.UNA with a window of one segment (RFC 5681 §3.1: LW).
-    pub fn start_over(&mut self, now: Time) {
+    /// Starts over with a window of one segment (RFC 5681 §3.1: LW), and from SND.UNA if it is to go back.
+    pub fn start_over(&mut self, goes_back: bool, now: Time) {
         let in_flight = self.board.pipe();
         if let Some(delivery) = &mut self.delivery_rate {
             delivery.on_timeout(in_flight, self.snd_max);
         }
         self.windows.cwnd = self.mss;
-        self.snd_nxt = self.snd_una;
         self.duplicate_acks = 0;
-        self.board.forget(); // RFC 2018 §8: the receiver may have reneged
+        if goes_back {
+            self.snd_nxt = self.snd_una;
+            self.board.forget(); // RFC 2018 §8: the receiver may have reneged
+        }
         self.congestion.on_timeout(&mut self.windows, self.mss, now, self.snd_nxt);
     }
 
@@ -377,6 +388,11 @@ impl Core {
                 self.send_new_until(end, now, out);
             }
         }
+    }
+
+    /// Bytes of data in the next new segment; none when there is no such segment.
+    pub fn next_new_length(&self) -> Option<u64> {
+        self.next_new().map(|end| end.min(self.written) - self.snd_max)
     }
 
     /// Whether there is new data, or a FIN, that the receiver's window admits.

@@ -86,7 +86,7 @@ impl Sender {
     pub fn new(settings: &TcpSettings, flow: FlowId) -> Self {
         Sender {
             core: Core::new(settings, flow),
-            recovery: Recovery::new(&settings.recovery),
+            recovery: Recovery::new(settings),
             spurious: Spurious::new(settings),
             state: State::Closed,
             syn_header: (settings.header.as_bytes() + options::on_syn(settings)) as u16,
@@ -159,10 +159,18 @@ impl Sender {
         self.report(out);
     }
 
-    /// The retransmission timer has expired, or a segment that waited for its pace may leave.
+    /// A timer has expired, or a segment that waited for its pace may leave.
     pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
         if self.core.take_release(now) && self.state == State::Established {
             self.recovery.resume(&mut self.core, now, out);
+        }
+        if let Some(due) = self.recovery.next_timeout() {
+            if due <= now {
+                self.recovery.on_timer(&mut self.core, now, out);
+                self.tell_reaction();
+                self.report(out);
+            }
+            return;
         }
         if self.core.timer.is_none_or(|due| due > now) {
             return;
@@ -188,10 +196,10 @@ impl Sender {
         self.report(out);
     }
 
-    /// When the retransmission timer expires, or a segment that waits for its pace may leave.
+    /// When the next timer expires, or a segment that waits for its pace may leave.
     #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
-        match (self.core.timer, self.core.paced_until()) {
+        match (self.recovery.next_timeout().or(self.core.timer), self.core.paced_until()) {
             (timer, None) => timer,
             (None, release) => release,
             (Some(timer), Some(release)) => Some(timer.min(release)),
@@ -326,11 +334,12 @@ impl Sender {
             if segment.transmissions == 1 {
                 original = Some(original.map_or(segment.start, |lowest: u64| lowest.min(segment.start)));
             }
-            recovery.on_delivered(segment);
+            recovery.on_delivered(segment, packet, now);
         };
         let newly_sacked = core.take_blocks(packet, &mut on_delivered);
         if packet.ack > before {
             core.accept(packet, now, out, &mut on_delivered);
+            recovery.on_arrival(core, packet, packet.ack - before);
             self.expiries = 0;
             self.observe_timeout(packet, out);
             let ack = Ack { acked: packet.ack - before, newly_sacked };
@@ -348,29 +357,41 @@ impl Sender {
             {
                 self.core.restart_timer(now);
             }
-        } else if packet.ack == before
-            && core.snd_una < core.snd_max
-            && same_window
-            && !packet.occupies_sequence_space()
-        {
-            // RFC 5681 §2, definition of a duplicate acknowledgement: no data, no SYN, no FIN
-            let ack = Ack { acked: 0, newly_sacked };
-            self.core.notice(0, self.recovery.is_recovering(), now);
-            let told = Told { acked: 0, is_duplicate: true, original };
-            self.judge(packet, told, now, out);
-            self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
-            if self.restart_on_duplicate_ack {
-                self.core.restart_timer(now);
-            }
         } else {
-            let told = Told { acked: 0, is_duplicate: false, original }; // a D-SACK block, for instance
-            self.judge(packet, told, now, out);
+            if packet.ack == before {
+                recovery.on_arrival(core, packet, 0);
+            }
+            // RFC 5681 §2, definition of a duplicate acknowledgement: data outstanding, no data, no SYN, no FIN, the same
+            // window; RFC 6675 §2: or new SACK information
+            let is_plain = same_window && !packet.occupies_sequence_space();
+            let is_duplicate = packet.ack == before && core.snd_una < core.snd_max && (is_plain || newly_sacked > 0);
+            let told = Told { acked: 0, is_duplicate, original }; // if not, a D-SACK block, for instance
+            if is_duplicate {
+                self.on_duplicate_ack(packet, newly_sacked, told, now, out);
+            } else {
+                self.judge(packet, told, now, out);
+            }
         }
+        self.tell_reaction();
+        self.core.set_pace();
+        self.send(now, out);
+    }
+
+    fn on_duplicate_ack(&mut self, packet: &Packet, newly_sacked: u64, told: Told, now: Time, out: &mut Outbox) {
+        let ack = Ack { acked: 0, newly_sacked };
+        self.core.notice(0, self.recovery.is_recovering(), now);
+        self.judge(packet, told, now, out);
+        self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
+        if self.restart_on_duplicate_ack {
+            self.core.restart_timer(now);
+        }
+    }
+
+    /// Tells the detector of a fast retransmit that has begun.
+    fn tell_reaction(&mut self) {
         if let Some(reaction) = self.core.begun.take() {
             self.spurious.on_reaction(reaction, self.core.snd_una);
         }
-        self.core.set_pace();
-        self.send(now, out);
     }
 
     /// The observer's verdict on the last timeout.
@@ -443,10 +464,10 @@ impl Sender {
         if self.expiries == 1 {
             core.lower_ssthresh(Cause::Timeout); // RFC 5681 §3.1: held when the same segment times out again
         }
-        core.start_over(now);
+        core.start_over(!self.recovery.keeps_board(), now);
         self.expired_at = Some(now);
         core.rto.on_timeout(self.expiries);
-        self.recovery.on_timeout(core);
+        self.recovery.on_timeout(core, now);
         self.send(now, out);
         self.core.restart_timer(now);
     }

@@ -10,7 +10,8 @@ use super::amount::{PerAck, Segments, Window};
 use super::settings::{
     AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, DSackSettings,
     EifelSettings, FRtoSettings, InitialWindow, LinuxUndoSettings, MinimumRttSettings, NewRenoSettings, PerAckFilter,
-    RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings, WestwoodSettings,
+    RackSettings, RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings,
+    WestwoodSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
@@ -19,6 +20,7 @@ deserialize_by_type!(RecoverySettings {
     Newreno(settings: NewRenoSettings),
     Sack(settings: SackSettings),
     Vegas(settings: ClassicSettings),
+    Rack(settings: RackSettings),
 });
 deserialize_by_type!(CongestionSettings {
     Aimd(settings: AimdSettings),

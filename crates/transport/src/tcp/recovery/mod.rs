@@ -4,18 +4,22 @@
 //! the sender, which it shares with every other recovery.
 
 mod newreno;
+mod prr;
+mod rack;
 mod reno;
 mod sack;
 mod tahoe;
 mod vegas;
 
 use cellwind_engine::machine::Outbox;
+use cellwind_engine::packet::Packet;
 use cellwind_engine::time::Time;
 
 use super::board::Segment;
 use super::core::Core;
-use super::settings::{BugFix, RecoverySettings};
+use super::settings::{BugFix, RecoverySettings, TcpSettings};
 use newreno::NewReno;
+use rack::Rack;
 use reno::Reno;
 use sack::Sack;
 use tahoe::Tahoe;
@@ -41,7 +45,11 @@ pub(crate) enum Timer {
 pub(crate) trait LossRecovery {
     /// A segment is reported for the first time, by a SACK block or the cumulative ACK; as it was before. Comes before the
     /// calls for the ACK that reports it.
-    fn on_delivered(&mut self, _: &Segment) {}
+    fn on_delivered(&mut self, _: &Segment, _: &Packet, _now: Time) {}
+
+    /// An acceptable ACK that covers `acked` new bytes, perhaps none, before anything else acts on it; also while nothing
+    /// is outstanding.
+    fn on_arrival(&mut self, _: &mut Core, _: &Packet, _acked: u64) {}
 
     /// An acknowledgement that does not move SND.UNA while data is outstanding.
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox);
@@ -50,7 +58,21 @@ pub(crate) trait LossRecovery {
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer;
 
     /// The retransmission timer expired; windows and SND.NXT are already back at the start.
-    fn on_timeout(&mut self, core: &mut Core);
+    fn on_timeout(&mut self, core: &mut Core, now: Time);
+
+    /// When the recovery's own timer expires; the retransmission timer waits while it runs.
+    fn next_timeout(&self) -> Option<Time> {
+        None
+    }
+
+    /// The recovery's own timer has expired.
+    fn on_timer(&mut self, _: &mut Core, _now: Time, _: &mut Outbox) {}
+
+    /// Whether a timeout leaves SND.NXT and the scoreboard as they are, because the recovery resends what it finds lost
+    /// there; otherwise SND.NXT goes back to SND.UNA and comes again.
+    fn keeps_board(&self) -> bool {
+        false
+    }
 
     /// The loss that was found last was none: the windows are back at what they were, and SND.NXT at SND.MAX.
     fn on_spurious(&mut self, core: &mut Core);
@@ -77,16 +99,21 @@ pub(crate) enum Recovery {
     NewReno(NewReno),
     Sack(Sack),
     Vegas(Vegas),
+    Rack(Box<Rack>),
 }
 
 impl Recovery {
-    pub fn new(settings: &RecoverySettings) -> Self {
-        match settings {
+    pub fn new(settings: &TcpSettings) -> Self {
+        match &settings.recovery {
             RecoverySettings::Tahoe(classic) => Recovery::Tahoe(Tahoe::new(classic)),
             RecoverySettings::Reno(classic) => Recovery::Reno(Reno::new(classic)),
             RecoverySettings::Newreno(newreno) => Recovery::NewReno(NewReno::new(newreno)),
             RecoverySettings::Sack(sack) => Recovery::Sack(Sack::new(sack)),
             RecoverySettings::Vegas(classic) => Recovery::Vegas(Vegas::new(classic)),
+            RecoverySettings::Rack(rack) => {
+                let clock = settings.timestamps.then_some(settings.timestamp_clock);
+                Recovery::Rack(Box::new(Rack::new(rack, clock)))
+            }
         }
     }
 }
@@ -100,14 +127,20 @@ macro_rules! each {
             Recovery::NewReno($recovery) => $call,
             Recovery::Sack($recovery) => $call,
             Recovery::Vegas($recovery) => $call,
+            Recovery::Rack($recovery) => $call,
         }
     };
 }
 
 impl LossRecovery for Recovery {
     #[inline]
-    fn on_delivered(&mut self, segment: &Segment) {
-        each!(self, recovery => recovery.on_delivered(segment))
+    fn on_delivered(&mut self, segment: &Segment, packet: &Packet, now: Time) {
+        each!(self, recovery => recovery.on_delivered(segment, packet, now))
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, core: &mut Core, packet: &Packet, acked: u64) {
+        each!(self, recovery => recovery.on_arrival(core, packet, acked))
     }
 
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
@@ -118,8 +151,21 @@ impl LossRecovery for Recovery {
         each!(self, recovery => recovery.on_new_ack(core, ack, now, out))
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
-        each!(self, recovery => recovery.on_timeout(core))
+    fn on_timeout(&mut self, core: &mut Core, now: Time) {
+        each!(self, recovery => recovery.on_timeout(core, now))
+    }
+
+    #[inline]
+    fn next_timeout(&self) -> Option<Time> {
+        each!(self, recovery => recovery.next_timeout())
+    }
+
+    fn on_timer(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        each!(self, recovery => recovery.on_timer(core, now, out))
+    }
+
+    fn keeps_board(&self) -> bool {
+        each!(self, recovery => recovery.keeps_board())
     }
 
     fn on_spurious(&mut self, core: &mut Core) {

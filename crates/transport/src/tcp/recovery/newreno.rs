@@ -78,7 +78,7 @@ impl LossRecovery for NewReno {
         }
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _: Time) {
         self.guard.set(core); // RFC 6582 §3.2 step 4
         self.phase = Phase::Open;
     }

@@ -57,7 +57,7 @@ impl LossRecovery for Reno {
         Timer::Restart
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _: Time) {
         self.guard.set(core);
         self.phase = Phase::Open;
     }

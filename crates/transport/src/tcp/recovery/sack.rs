@@ -145,7 +145,7 @@ impl LossRecovery for Sack {
         Timer::Restart
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _: Time) {
         self.recovery_point = core.snd_max; // §5.1
         self.phase = Phase::Open;
         self.high_rxt = core.snd_una;

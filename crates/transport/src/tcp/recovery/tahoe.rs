@@ -40,7 +40,7 @@ impl LossRecovery for Tahoe {
         Timer::Restart
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _: Time) {
         self.guard.set(core);
     }
 

@@ -106,7 +106,7 @@ impl LossRecovery for Vegas {
         Timer::Restart
     }
 
-    fn on_timeout(&mut self, core: &mut Core) {
+    fn on_timeout(&mut self, core: &mut Core, _: Time) {
         self.guard.set(core);
         self.checks = 0;
         self.reduced_at = core.board.at(core.snd_max - 1).map(|segment| segment.sent);

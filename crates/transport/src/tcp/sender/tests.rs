@@ -9,6 +9,8 @@ use crate::tcp::settings::{
 use cellwind_engine::packet::SackBlocks;
 use cellwind_engine::units::Size;
 
+mod rack;
+
 const MSS: u64 = 100;
 
 /// The sequence number after segment `n`, counted from 1.

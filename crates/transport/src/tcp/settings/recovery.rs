@@ -1,5 +1,6 @@
 //! Settings of loss recovery.
 
+use cellwind_engine::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,8 @@ pub enum RecoverySettings {
     Sack(SackSettings),
     /// Reno with a fine timeout of each segment, asked on duplicate ACKs (Brakmo and Peterson 1995).
     Vegas(ClassicSettings),
+    /// Recovery by the times of transmissions, with a probe at the tail (RACK-TLP, RFC 8985).
+    Rack(RackSettings),
 }
 
 /// Settings of Tahoe, Reno and Vegas.
@@ -60,6 +63,53 @@ pub enum Rescue {
     On,
     /// Never, as RFC 3517 had it.
     Off,
+}
+
+/// Settings of RACK-TLP (RFC 8985).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RackSettings {
+    /// How fast data may leave in recovery while less is in the network than the threshold (RFC 6937 §3).
+    pub prr: PrrBound,
+    /// Whether the tail of a flight is probed before the retransmission timer expires (RFC 8985 §7).
+    pub tail_probe: Probe,
+    /// How much longer the probe waits when one segment is in flight, whose ACK may be delayed (RFC 8985 §7.2:
+    /// TLP.max_ack_delay; Linux: 200 ms).
+    pub max_ack_delay: Span,
+}
+
+impl Default for RackSettings {
+    fn default() -> Self {
+        RackSettings {
+            prr: PrrBound::default(),
+            tail_probe: Probe::default(),
+            max_ack_delay: Span::from_millis(200), // the usual timer of delayed ACKs
+        }
+    }
+}
+
+/// Whether the tail of a flight is probed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Probe {
+    /// After two round trips without an ACK (RFC 8985 §7.2).
+    #[default]
+    On,
+    /// Never: the retransmission timer finds losses there.
+    Off,
+}
+
+/// The reduction bound of proportional rate reduction (RFC 6937 §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrrBound {
+    /// PRR-CRB: as much as was delivered.
+    Conservative,
+    /// PRR-SSRB: one segment more with each ACK, as in slow start.
+    #[default]
+    SlowStart,
+    /// One segment more with each ACK that moves the window and reveals no further loss (Linux since 4.2).
+    SafeAck,
 }
 
 /// Guards against a false fast retransmit after a loss ("bug fix" of RFC 2582 §5, RFC 6582 §4).
