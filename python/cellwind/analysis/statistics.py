@@ -48,6 +48,23 @@ METRICS = (
 )
 
 
+# What applications have besides; each has its own.
+APPLICATION_METRICS = (
+    Metric("messages_sent", "Messages sent"),
+    Metric("messages_delivered", "Messages delivered"),
+    Metric("messages_on_time", "Messages in time"),
+    Metric("delay_mean_s", "Mean delay", "ms", 1e3),
+    Metric("delay_max_s", "Longest delay", "ms", 1e3),
+    Metric("initial_delay_s", "Initial page delay", "s"),
+    Metric("page_delay_s", "Total page delay", "s"),
+    Metric("startup_delay_s", "Start-up delay", "s"),
+    Metric("rebufferings", "Re-bufferings"),
+    Metric("rebuffering_s", "Time re-buffering", "s"),
+    Metric("rate_switches", "Rate switches"),
+    Metric("media_bps", "Rate of the media", "kbit/s", 1e-3),
+)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean over ``n`` replications with the half-width of its 95 % interval.
@@ -123,7 +140,8 @@ class Ratio:
 class FlowSummary:
     """One flow of one scenario over all its replications.
 
-    ``estimates`` is keyed by column of the flow table (see ``METRICS``). A replication whose flow did not complete has
+    ``estimates`` is keyed by column of the flow table (see ``METRICS`` and
+    ``APPLICATION_METRICS``). A replication whose flow did not complete has
     no duration, and is missing from its ``n``: compare ``completed`` with ``replications``.
     ``duration_percentiles_s`` holds the 5th, 50th and 95th percentile.
     """
@@ -243,7 +261,7 @@ def summary(results: ResultsSource) -> list[FlowSummary]:
                 transport=str(rows[0].get("transport", "")),
                 replications=len(rows),
                 completed=sum(bool(row.get("completed")) for row in rows),
-                estimates={m.column: mean(row.get(m.column) for row in rows) for m in METRICS},
+                estimates={m.column: mean(row.get(m.column) for row in rows) for m in (*METRICS, *APPLICATION_METRICS)},
                 duration_percentiles_s=(p5, p50, p95),
             )
         )

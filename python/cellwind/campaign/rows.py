@@ -18,7 +18,25 @@ if TYPE_CHECKING:
 MOST_REPLICATIONS = 1_000_000
 
 
-class FlowRow(TypedDict):
+class ApplicationColumns(TypedDict, total=False):
+    """What a flow carried and what became of it; a plain transfer has nothing but its name for it."""
+
+    application: str
+    messages_sent: int | None
+    messages_delivered: int | None
+    messages_on_time: int | None
+    delay_mean_s: float | None
+    delay_max_s: float | None
+    initial_delay_s: float | None
+    page_delay_s: float | None
+    startup_delay_s: float | None
+    rebufferings: int | None
+    rebuffering_s: float | None
+    rate_switches: int | None
+    media_bps: float | None
+
+
+class FlowRow(ApplicationColumns):
     """Totals of one flow in one replication."""
 
     name: str
@@ -35,19 +53,6 @@ class FlowRow(TypedDict):
     spurious_timeouts: int
     necessary_timeouts: int
     rtt_mean_s: float | None
-    application: str
-    messages_sent: int | None
-    messages_delivered: int | None
-    messages_on_time: int | None
-    delay_mean_s: float | None
-    delay_max_s: float | None
-    initial_delay_s: float | None
-    page_delay_s: float | None
-    startup_delay_s: float | None
-    rebufferings: int | None
-    rebuffering_s: float | None
-    rate_switches: int | None
-    media_bps: float | None
 
 
 class LinkRow(TypedDict):
@@ -103,7 +108,7 @@ FLOW_COLUMNS = (
     *_KEYS,
     Column("flow", "string", "name of the flow"),
     Column("transport", "string", "its transport: the label, or else the preset, or the type"),
-    Column("completed", "bool", "all bytes were delivered in order, or the application came to its end, before the run ended"),
+    Column("completed", "bool", "all was delivered, or the application came to its end, before the run ended"),
     Column("bytes", "int64", "payload bytes delivered in order"),
     Column("start_s", "float64", "when the flow started"),
     Column("duration_s", "float64", "from the start until the last byte was delivered; null if not completed"),
@@ -127,8 +132,10 @@ FLOW_COLUMNS = (
     Column("messages_on_time", "int64", "of those with a deadline, how many came before it"),
     Column("delay_mean_s", "float64", "mean time from when a message was made, or asked for, until it was complete"),
     Column("delay_max_s", "float64", "the longest of these times"),
-    Column("initial_delay_s", "float64", "web: from the request of a page until its text was complete, mean of the pages"),
-    Column("page_delay_s", "float64", "web: from the request of a page until all was complete, mean of the pages"),
+    Column(
+        "initial_delay_s", "float64", "web: from the request of a page until its text was complete, mean of the pages"
+    ),
+    Column("page_delay_s", "float64", "web: from the request of a page until all was complete, mean of pages"),
     Column("startup_delay_s", "float64", "video: from the start of the flow until play-back started"),
     Column("rebufferings", "int64", "video: how often play-back stopped for want of data"),
     Column("rebuffering_s", "float64", "video: for how long in all"),
@@ -136,7 +143,8 @@ FLOW_COLUMNS = (
     Column("media_bps", "float64", "video: mean rate of the media that arrived"),
 )
 
-APPLICATION_COLUMNS = tuple(column.name for column in FLOW_COLUMNS[-13:])
+# The columns of `ApplicationColumns`, which stand last.
+APPLICATION_COLUMNS = tuple(ApplicationColumns.__annotations__)
 
 LINK_COLUMNS = (*_KEYS, Column("name", "string", "link and direction, such as `internet/down`"), *_TRAFFIC)
 
@@ -204,9 +212,10 @@ def _ordered(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any
     """The values of a row in the order of their columns, as they also come back from a file."""
     # In tables the name of a flow is the column `flow`.
     names = ("name" if column.name == "flow" else column.name for column in columns[len(_KEYS) :])
-    # Flows over the kernel's TCP are plain transfers, whose rows have none of the columns of applications.
-    others = dict.fromkeys(APPLICATION_COLUMNS) | {"application": "bulk"}
-    return {name: _finite(row.get(name, others[name]) if name in others else row[name]) for name in names}
+    if columns is FLOW_COLUMNS:
+        # Rows that were not simulated are those of plain transfers.
+        row = {**dict.fromkeys(APPLICATION_COLUMNS), "application": "bulk", **row}
+    return {name: _finite(row[name]) for name in names}
 
 
 def _finite(value: Any) -> Any:

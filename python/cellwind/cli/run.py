@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cellwind.analysis.statistics import FlowSummary
     from cellwind.campaign.results import Results, ScenarioInfo
+    from cellwind.campaign.rows import FlowRow
     from cellwind.campaign.runner import Failure
     from cellwind.campaign.store import RunDirectory
     from cellwind.scenario import Scenario
@@ -190,13 +191,25 @@ def as_json(results: Results, scenario: ScenarioInfo) -> dict[str, Any]:
         "runs": [
             {
                 "replication": record.replication,
-                "flows": [{key: dict(flow)[key] for key in _FLOW_KEYS} for flow in record.flows],
+                "flows": [_flow_as_json(flow) for flow in record.flows],
                 "bearers": record.bearers,
                 "links": record.links,
             }
             for record in results.records
             if record.scenario == scenario.name
         ],
+    }
+
+
+def _flow_as_json(flow: FlowRow) -> dict[str, Any]:
+    """A flow's figures, and those of its application that it has."""
+    from cellwind.campaign.rows import APPLICATION_COLUMNS
+
+    row: dict[str, Any] = {**flow}
+    applied = APPLICATION_COLUMNS if row["application"] != "bulk" else ()
+    return {
+        **{key: row[key] for key in _FLOW_KEYS},
+        **{key: row[key] for key in applied if row[key] is not None},
     }
 
 
@@ -235,7 +248,7 @@ def _table(flow: FlowSummary) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from cellwind.analysis.statistics import METRICS
+    from cellwind.analysis.statistics import APPLICATION_METRICS, METRICS
 
     # Text, not markup: the name of a variant has brackets.
     title = Text(f"{flow.scenario}: {flow.flow} ({flow.transport})", style="bold")
@@ -243,10 +256,11 @@ def _table(flow: FlowSummary) -> Table:
     table.add_column("")
     for heading in ("mean", "± 95 %", "n"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for metric in METRICS:
-        if metric.column in _SHOWN:
-            estimate = flow[metric.column]
-            table.add_row(metric.heading, *estimate.text(metric.scale), str(estimate.n))
+    shown = [metric for metric in METRICS if metric.column in _SHOWN]
+    shown += [metric for metric in APPLICATION_METRICS if flow[metric.column].n]
+    for metric in shown:
+        estimate = flow[metric.column]
+        table.add_row(metric.heading, *estimate.text(metric.scale), str(estimate.n))
     if flow.completed < flow.replications:
         table.caption = Text(f"completed {flow.completed} of {flow.replications}")
     return table

@@ -59,7 +59,7 @@ def flows_of(document: Mapping[str, Any]) -> list[LiveFlow]:
             what = f"an application, {carried}" if carried else f"the transport {flow['transport']['type']}"
             raise _core.EmulationError(
                 f"the flow {name} has {what}, which is only simulated\n"
-                f"  live, the kernel's TCP carries plain transfers: bulk = \"16 MB\" with a TCP transport\n"
+                f'  live, the kernel\'s TCP carries plain transfers: bulk = "16 MB" with a TCP transport\n'
                 f"  programs of your own run as [workload.{name}] or with cellwind emulate"
             )
         terminal = flow.get("terminal") or terminals[0]

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.source import ResultsSource, ScenarioInfo
-from ..analysis.statistics import METRICS, Estimate, FlowSummary, Metric, Ratio, compare, mean, summary
+from ..analysis.statistics import (
+    APPLICATION_METRICS,
+    METRICS,
+    Estimate,
+    FlowSummary,
+    Metric,
+    Ratio,
+    compare,
+    mean,
+    summary,
+)
 
 if TYPE_CHECKING:
     from .figure import Figure
@@ -205,7 +215,22 @@ def _flow_table(results: ResultsSource, summaries: Sequence[FlowSummary]) -> str
         note += " A single replication has no interval."
     if unfinished:
         note += " The duration is over completed flows only, which flatters a scenario that leaves some out."
-    return html_table("Means per scenario and flow", heads, numbers, rows) + f'<p class="note">{note}</p>'
+    table = html_table("Means per scenario and flow", heads, numbers, rows) + f'<p class="note">{note}</p>'
+    return table + _applications(summaries, several)
+
+
+def _applications(summaries: Sequence[FlowSummary], several: bool) -> str:
+    """The table of what the applications of flows have besides; empty when all are plain transfers."""
+    shown = [metric for metric in APPLICATION_METRICS if any(item[metric.column].n for item in summaries)]
+    if not shown:
+        return ""
+    rows = []
+    for item in summaries:
+        if any(item[metric.column].n for metric in shown):
+            cells = "".join(_estimate_cell(item[metric.column], metric, item.replications) for metric in shown)
+            rows.append(_row_heads(several, item.scenario, _text(item.flow)) + cells)
+    heads = [*_scenario_head(several), "Flow"]
+    return html_table("Applications", heads, [metric.heading for metric in shown], rows)
 
 
 def _estimate_cell(estimate: Estimate, metric: Metric, expected: int) -> str:

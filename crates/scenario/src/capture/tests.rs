@@ -144,3 +144,21 @@ fn a_longer_header_of_the_model_is_filled_up() {
     let (_, length, bytes) = &read_back(&[seen(End::Server, data)])[0];
     assert_eq!((*length, bytes.len()), (160, 60));
 }
+
+#[test]
+fn every_connection_of_every_flow_has_its_own_port() {
+    let port = |flow, connection| terminal_port(&Packet { flow: FlowId(flow), connection, ..packet() }, 2);
+    assert_eq!([port(0, 0), port(1, 0), port(0, 1), port(1, 1)], [49_152, 49_153, 49_154, 49_155]);
+    assert_eq!([port(1, 8191), port(0, 8192), port(1, 8192)], [65_535, 1024, 1025]);
+}
+
+#[test]
+fn datagrams_have_headers_of_28_bytes() {
+    let flows = [FlowEnds { terminal: 0, mss: 0, window_scaling: false, transport: Transport::Udp }];
+    let datagram = Packet { payload: 172, header: 28, flags: Flags::NONE, ..packet() };
+    let (bytes, length) = headers(&seen(End::Server, datagram), flows[0], 1, WindowScales::default());
+    assert_eq!((length, bytes.len()), (200, 28));
+    let (ip, rest) = Ipv4Header::from_slice(&bytes).unwrap();
+    let (udp, _) = UdpHeader::from_slice(rest).unwrap();
+    assert_eq!((ip.protocol, udp.source_port, udp.destination_port, udp.length), (IpNumber::UDP, 80, 49_152, 180));
+}

@@ -43,9 +43,8 @@ pub struct VideoSettings {
 impl Default for VideoSettings {
     fn default() -> Self {
         VideoSettings {
-            // The lower rate is the one Teyeb, 8.2.2 saw after a switch; 225 kbit/s is what RealProducer calls 384k DSL.
-            rates: vec![Rate::from_kbps(100), Rate::from_kbps(225)],
-            duration: Span::from_secs(60),
+            rates: vec![Rate::from_kbps(100), Rate::from_kbps(350)], // Teyeb, 8.1: encoded for these connections
+            duration: Span::from_secs(60),                           // this and what follows are choices of ours
             piece: Span::from_secs(1),
             startup: Span::from_secs(8),
             resume: Span::from_secs(8),
