@@ -73,6 +73,8 @@ const SERVER_PORT: u16 = 80;
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
 /// RFC 6335 §6: the first user port; those up to the dynamic ones serve when there are more connections.
 const FIRST_USER_PORT: u16 = 1024;
+/// IPv4 header without options and that of UDP (RFC 791 §3.1, RFC 768).
+const UDP_HEADER: u16 = 28;
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Writes `packets`, in the order given, as a pcapng file with one interface of the given name.
@@ -161,7 +163,8 @@ fn headers(captured: &Captured, flow: FlowEnds, flows: usize, scales: WindowScal
 
     let identification = (packet.stamp.as_nanos() / 1000) as u16;
     if flow.transport == Transport::Udp {
-        let length = packet.payload as usize;
+        // What the header has beyond those of IPv4 and UDP is data to UDP.
+        let length = packet.payload as usize + usize::from(packet.header.saturating_sub(UDP_HEADER));
         let udp = UdpHeader::without_ipv4_checksum(source_port, destination_port, length);
         let udp = udp.expect("a packet fits an IPv4 packet"); // validation bounds it
         let mut ip =

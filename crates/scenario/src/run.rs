@@ -233,7 +233,10 @@ fn flow_ends(flow: &Flow, terminal: usize) -> FlowEnds {
             window_scaling: tcp.window_scaling,
             transport: Transport::Tcp,
         },
-        Protocol::Udp(_) => FlowEnds { terminal, mss: 0, window_scaling: false, transport: Transport::Udp },
+        // TFRC and ATP travel in UDP packets.
+        Protocol::Udp(_) | Protocol::Tfrc(_) | Protocol::Atp(_) => {
+            FlowEnds { terminal, mss: 0, window_scaling: false, transport: Transport::Udp }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::model::{Access, Bulk, Event, Flow, Protocol, SECTIONS, SERVER, Scenar
 use crate::node::Node;
 
 mod application;
+mod datagrams;
 mod tcp;
 
 /// The longest name of a link, access, terminal, flow or workload.
@@ -264,6 +265,8 @@ impl Checker<'_> {
         match &flow.transport.protocol {
             Protocol::Tcp(settings) => self.tcp(name, settings)?,
             Protocol::Udp(settings) => self.of_flow(name, application::udp(settings))?,
+            Protocol::Tfrc(settings) => self.of_flow(name, datagrams::tfrc(settings))?,
+            Protocol::Atp(settings) => self.of_flow(name, datagrams::atp(settings))?,
         }
         self.carried(name, flow)
     }
@@ -285,7 +288,7 @@ impl Checker<'_> {
                 let error = application::bulk_without_rate(protocol);
                 Err(self.blame(&[vec!["flow", name, "transport"], vec!["flow", name, "bulk"]], error))
             }
-            (Some(_), None) => Ok(()),
+            (Some(bulk), None) => self.of_flow(name, datagrams::bulk(*bulk, protocol)),
             (None, Some(settings)) => {
                 self.of_flow(name, application::check(settings))?;
                 self.of_flow(name, application::carries(settings, protocol))

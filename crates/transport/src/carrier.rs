@@ -16,6 +16,8 @@ use cellwind_engine::time::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::atp::Atp;
+use crate::atp::settings::AtpSettings;
 use crate::tcp::connection::State;
 use crate::tcp::settings::TcpSettings;
 use crate::tcp::{Counters, payload_of_full_segment};
@@ -76,9 +78,18 @@ pub enum Protocol {
     Tcp(TcpSettings),
     /// UDP, without any control.
     Udp(UdpSettings),
+    /// TFRC: unreliable packets at a rate that is fair to TCP (RFC 5348).
+    Tfrc(TfrcSettings),
+    /// ATP: messages with deadlines, repaired while they are of use (Gurtov, P9).
+    Atp(AtpSettings),
 }
 
-deserialize_by_type!(Protocol { Tcp(settings: TcpSettings), Udp(settings: UdpSettings) });
+deserialize_by_type!(Protocol {
+    Tcp(settings: TcpSettings),
+    Udp(settings: UdpSettings),
+    Tfrc(settings: TfrcSettings),
+    Atp(settings: AtpSettings),
+});
 
 impl Protocol {
     /// The word for it in scenario files and results.
@@ -86,6 +97,8 @@ impl Protocol {
         match self {
             Protocol::Tcp(_) => "tcp",
             Protocol::Udp(_) => "udp",
+            Protocol::Tfrc(_) => "tfrc",
+            Protocol::Atp(_) => "atp",
         }
     }
 
@@ -94,6 +107,8 @@ impl Protocol {
         match self {
             Protocol::Tcp(tcp) => payload_of_full_segment(tcp),
             Protocol::Udp(udp) => udp.payload.as_bytes(),
+            Protocol::Tfrc(tfrc) => tfrc.segment.as_bytes(),
+            Protocol::Atp(atp) => atp.fragment.as_bytes(),
         }
     }
 
@@ -101,7 +116,8 @@ impl Protocol {
     pub const fn is_reliable(&self) -> bool {
         match self {
             Protocol::Tcp(_) => true,
-            Protocol::Udp(_) => false,
+            Protocol::Udp(_) | Protocol::Tfrc(_) => false,
+            Protocol::Atp(_) => false, // all may arrive, but not in order
         }
     }
 }
@@ -147,6 +163,8 @@ pub enum Carrier {
     Udp(Udp),
     /// TFRC: neither, at a rate that is fair to TCP.
     Tfrc(Tfrc),
+    /// ATP: messages with deadlines, repaired while they are of use.
+    Atp(Atp),
 }
 
 impl Carrier {
@@ -155,12 +173,9 @@ impl Carrier {
         match protocol {
             Protocol::Tcp(settings) => Carrier::Tcp(TcpCarrier::new(settings, flow, number, side)),
             Protocol::Udp(settings) => Carrier::Udp(Udp::new(settings, flow, number)),
+            Protocol::Tfrc(settings) => Carrier::Tfrc(Tfrc::new(settings, flow, number)),
+            Protocol::Atp(settings) => Carrier::Atp(Atp::new(settings, flow, number)),
         }
-    }
-
-    /// Association `number` of `flow` over TFRC.
-    pub fn tfrc(settings: &TfrcSettings, flow: FlowId, number: u16) -> Self {
-        Carrier::Tfrc(Tfrc::new(settings, flow, number))
     }
 
     /// Opens the connection, where the transport has any; [`Event::Connected`] follows.
@@ -169,6 +184,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.open(now, out),
             Carrier::Udp(udp) => udp.open(),
             Carrier::Tfrc(tfrc) => tfrc.open(),
+            Carrier::Atp(atp) => atp.open(),
         }
     }
 
@@ -180,6 +196,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.send(now, message, out),
             Carrier::Udp(udp) => udp.send(now, message, out),
             Carrier::Tfrc(tfrc) => tfrc.send(now, message, out),
+            Carrier::Atp(atp) => atp.send(now, message, out),
         }
     }
 
@@ -189,6 +206,16 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.close(now, out),
             Carrier::Udp(_) => {}
             Carrier::Tfrc(tfrc) => tfrc.close(now, out),
+            Carrier::Atp(atp) => atp.close(now, out),
+        }
+    }
+
+    /// Gives a message up, as far as the transport can.
+    pub fn abort(&mut self, now: Time, message: u32, out: &mut Outbox) {
+        match self {
+            Carrier::Tcp(_) | Carrier::Udp(_) => {} // it is on its way
+            Carrier::Tfrc(tfrc) => tfrc.abort(message),
+            Carrier::Atp(atp) => atp.abort(now, message, out),
         }
     }
 
@@ -198,6 +225,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.on_packet(now, packet, out),
             Carrier::Udp(udp) => udp.on_packet(packet, out),
             Carrier::Tfrc(tfrc) => tfrc.on_packet(now, packet, out),
+            Carrier::Atp(atp) => atp.on_packet(now, packet, out),
         }
     }
 
@@ -207,6 +235,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.on_timeout(now, out),
             Carrier::Udp(_) => {}
             Carrier::Tfrc(tfrc) => tfrc.on_timeout(now, out),
+            Carrier::Atp(atp) => atp.on_timeout(now, out),
         }
     }
 
@@ -216,6 +245,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.next_timeout(),
             Carrier::Udp(_) => None,
             Carrier::Tfrc(tfrc) => tfrc.next_timeout(),
+            Carrier::Atp(atp) => atp.next_timeout(),
         }
     }
 
@@ -223,7 +253,7 @@ impl Carrier {
     pub fn is_over(&self) -> bool {
         match self {
             Carrier::Tcp(tcp) => matches!(tcp.connection().state(), State::TimeWait | State::Closed),
-            Carrier::Udp(_) | Carrier::Tfrc(_) => false,
+            Carrier::Udp(_) | Carrier::Tfrc(_) | Carrier::Atp(_) => false,
         }
     }
 
@@ -238,6 +268,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.flow(),
             Carrier::Udp(udp) => udp.flow(),
             Carrier::Tfrc(tfrc) => tfrc.flow(),
+            Carrier::Atp(atp) => atp.flow(),
         }
     }
 
@@ -247,6 +278,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.written(),
             Carrier::Udp(udp) => udp.written(),
             Carrier::Tfrc(tfrc) => tfrc.written(),
+            Carrier::Atp(atp) => atp.written(),
         }
     }
 
@@ -256,6 +288,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.connection().delivered(),
             Carrier::Udp(udp) => udp.delivered(),
             Carrier::Tfrc(tfrc) => tfrc.delivered(),
+            Carrier::Atp(atp) => atp.delivered(),
         }
     }
 
@@ -265,6 +298,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.connection().counters(),
             Carrier::Udp(udp) => udp.counters(),
             Carrier::Tfrc(tfrc) => tfrc.counters(),
+            Carrier::Atp(atp) => atp.counters(),
         }
     }
 
@@ -274,6 +308,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.connection().check(),
             Carrier::Udp(udp) => udp.check(),
             Carrier::Tfrc(tfrc) => tfrc.check(),
+            Carrier::Atp(atp) => atp.check(),
         }
     }
 
@@ -282,6 +317,7 @@ impl Carrier {
             Carrier::Tcp(tcp) => tcp.events(),
             Carrier::Udp(udp) => udp.events(),
             Carrier::Tfrc(tfrc) => tfrc.events(),
+            Carrier::Atp(atp) => atp.events(),
         }
     }
 }

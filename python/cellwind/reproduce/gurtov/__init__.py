@@ -2,7 +2,7 @@
 
 P2 (``delay``) and P3 (``case_study``) ran real stacks over the emulator Seawind: ``cells`` are their runs, ``observed``
 reads their facts. P5 (``reselections``) ran ns-2: ``runs`` has its runs and what is read from them, ``traces`` draws
-them.
+them. So did P9 (``lifetime``), whose runs are ``lifetime_cells`` and are read by ``lifetime_observed``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from cellwind.analysis.series import FactTable
 
 from ..design import REPLICATIONS, Design, Plan
 from ..published import Paper
-from . import case_study, delay, reselections
+from . import case_study, delay, lifetime, lifetime_observed, reselections
 from .cells import Cell
+from .lifetime_cells import Lifetime
 from .observed import observe as observe_emulated
 from .runs import Run
 from .runs import observe as observe_run
@@ -22,11 +23,13 @@ from .runs import observe as observe_run
 
 def plans() -> dict[str, Plan[Any, Any]]:
     """The plan of every experiment, by its identifier."""
-    found = {**delay.plans(), **case_study.plans(), **reselections.plans()}
+    found = {**delay.plans(), **case_study.plans(), **reselections.plans(), **lifetime.plans()}
     return {f"gurtov-{name}": plan for name, plan in found.items()}
 
 
-def _observe(cell: Cell | Run, facts: FactTable) -> Any:
+def _observe(cell: Cell | Run | Lifetime, facts: FactTable) -> Any:
+    if isinstance(cell, Lifetime):
+        return lifetime_observed.observe(cell, facts)
     return observe_run(facts) if isinstance(cell, Run) else observe_emulated(cell, facts)
 
 
@@ -38,7 +41,7 @@ def design(paper: Paper) -> Design[Any, Any]:
         scenario=lambda cell: cell.scenario(paper.settings_of(cell.paper)),
         is_deterministic=lambda cell: cell.is_deterministic,
         observe=_observe,
-        traces_all=lambda cell: isinstance(cell, Cell) or cell == reselections.LOSSY.run,
-        replications=lambda cell: 100 if isinstance(cell, Run) else REPLICATIONS,
+        traces_all=lambda cell: isinstance(cell, Cell | Lifetime) or cell == reselections.LOSSY.run,
+        replications=lambda cell: 100 if isinstance(cell, Run | Lifetime) else REPLICATIONS,
         live_at_once=24,  # four packets a second each
     )

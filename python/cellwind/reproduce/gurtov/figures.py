@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from cellwind.report.figure import Axis, Figure, Series
 
+from .lifetime_observed import LifetimeObservation
 from .observed import Observation
 
 
-def sequence(title: str, run: Observation, note: str) -> Figure:
+def sequence(title: str, run: Observation | LifetimeObservation, note: str) -> Figure:
     """Segments sent, resent and acknowledged over time, with the losses at the bottom."""
     import numpy as np
 
@@ -20,6 +21,7 @@ def sequence(title: str, run: Observation, note: str) -> Figure:
     for name, time_s, color in (
         ("lost on the link", run.lost_data_s, "purple"),
         ("lost in the queue", run.queue_losses_s, "amber"),
+        ("expired in the queue", getattr(run, "expired_s", ()), "purple"),
     ):
         if len(time_s):
             series.append(Series(name, "points", time_s, np.zeros(len(time_s)), color=color, mark="bar"))  # type: ignore[arg-type]
