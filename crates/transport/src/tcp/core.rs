@@ -249,10 +249,13 @@ impl Core {
         }
     }
 
-    /// Goes back to SND.UNA after new segments were sent in vain, by slow start from three (RFC 5682 §2.1 (3a)).
-    pub fn go_back(&mut self) {
+    /// Repairs after all when new segments were sent in vain, by slow start from three (RFC 5682 §2.1 (3a)), and from
+    /// SND.UNA if it is to go back.
+    pub fn go_back(&mut self, goes_back: bool) {
         self.windows.cwnd = 3 * self.mss;
-        self.snd_nxt = self.snd_una;
+        if goes_back {
+            self.snd_nxt = self.snd_una;
+        }
         self.confirm_timeout();
     }
 

@@ -429,6 +429,7 @@ impl Sender {
         match self.spurious.on_ack(&seen) {
             Verdict::Undecided => true,
             Verdict::Necessary(cause) => {
+                self.recovery.hold(false);
                 if cause == Cause::Timeout {
                     core.confirm_timeout();
                 }
@@ -440,11 +441,13 @@ impl Sender {
                 response.grows()
             }
             Verdict::Probe => {
+                self.recovery.hold(true);
                 core.probe(now, out);
                 false
             }
             Verdict::GoBack => {
-                core.go_back();
+                core.go_back(!self.recovery.keeps_board());
+                self.recovery.hold(false);
                 true
             }
         }

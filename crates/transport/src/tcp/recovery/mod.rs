@@ -77,6 +77,10 @@ pub(crate) trait LossRecovery {
     /// The loss that was found last was none: the windows are back at what they were, and SND.NXT at SND.MAX.
     fn on_spurious(&mut self, core: &mut Core);
 
+    /// Resends nothing, or goes on resending, after a timeout that F-RTO has doubts about (RFC 5682 §2.1). Recoveries that
+    /// go back to SND.UNA learn it from SND.NXT.
+    fn hold(&mut self, _holds: bool) {}
+
     /// Sends what the windows allow now.
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         core.send_within(core.windows.cwnd, now, out);
@@ -162,6 +166,10 @@ impl LossRecovery for Recovery {
 
     fn on_timer(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         each!(self, recovery => recovery.on_timer(core, now, out))
+    }
+
+    fn hold(&mut self, holds: bool) {
+        each!(self, recovery => recovery.hold(holds))
     }
 
     fn keeps_board(&self) -> bool {

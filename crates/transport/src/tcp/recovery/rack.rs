@@ -59,9 +59,10 @@ enum Phase {
         point: u64,
         prr: Prr,
     },
-    /// Recovery after a timeout: the window grows.
+    /// Recovery after a timeout: the window grows. While F-RTO has doubts about the timeout, nothing is resent.
     AfterTimeout {
         point: u64,
+        holds: bool,
     },
 }
 
@@ -207,9 +208,12 @@ impl Rack {
             let pipe = core.board.pipe();
             let room = core.windows.cwnd.saturating_sub(pipe);
             // After a timeout the first segment goes whatever else may still be in the network.
-            let must =
-                matches!(self.phase, Phase::AfterTimeout { .. }) && self.to_resend.first() == Some(&core.snd_una);
-            let may_resend = !self.to_resend.is_empty() && (room >= core.mss || pipe == 0 || must);
+            let (after_timeout, holds) = match self.phase {
+                Phase::AfterTimeout { holds, .. } => (true, holds),
+                Phase::Open | Phase::Recovery { .. } => (false, false),
+            };
+            let must = after_timeout && self.to_resend.first() == Some(&core.snd_una);
+            let may_resend = !self.to_resend.is_empty() && !holds && (room >= core.mss || pipe == 0 || must);
             let fits = core.next_new_length().is_some_and(|length| length <= room || pipe == 0);
             let may_send_new = fits && core.can_send_new();
             if !(may_resend || may_send_new) || !core.pace_allows(now) {
@@ -286,7 +290,7 @@ impl Rack {
     fn note_end(&mut self, core: &mut Core) {
         let over = match self.phase {
             Phase::Open => false,
-            Phase::Recovery { point, .. } | Phase::AfterTimeout { point } => core.snd_una >= point,
+            Phase::Recovery { point, .. } | Phase::AfterTimeout { point, .. } => core.snd_una >= point,
         };
         if over {
             if matches!(self.phase, Phase::Recovery { .. }) {
@@ -346,7 +350,7 @@ impl LossRecovery for Rack {
     fn on_timeout(&mut self, core: &mut Core, now: Time) {
         self.forget_probe();
         self.timer = None;
-        self.phase = Phase::AfterTimeout { point: core.snd_max };
+        self.phase = Phase::AfterTimeout { point: core.snd_max, holds: false };
         if core.board.at(core.snd_una).is_some_and(|segment| segment.sacked) {
             core.board.forget(); // the receiver has reneged (RFC 2018 §8)
             self.to_resend.clear();
@@ -388,6 +392,12 @@ impl LossRecovery for Rack {
                 core.restart_timer(now);
             }
             None => {}
+        }
+    }
+
+    fn hold(&mut self, now_holds: bool) {
+        if let Phase::AfterTimeout { holds, .. } = &mut self.phase {
+            *holds = now_holds;
         }
     }
 

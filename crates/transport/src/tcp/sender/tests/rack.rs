@@ -1,7 +1,7 @@
 //! RACK-TLP and PRR: the examples of RFC 8985 §9.1 and RFC 6937 §3.1, and the rules around them.
 
 use super::*;
-use crate::tcp::settings::{Probe, PrrBound, RackSettings};
+use crate::tcp::settings::{LinuxUndoSettings, Probe, PrrBound, RackSettings, SpuriousSettings};
 use cellwind_engine::time::Span;
 
 /// A sender with RACK; its first segments have been acknowledged after 100 ms, so that SRTT and min_RTT are 100 ms.
@@ -180,4 +180,39 @@ fn fifteen_losses_are_repaired_as_fast_as_the_bound_allows() {
     let count = |bound| prr_example(bound, 16).iter().map(Vec::len).collect::<Vec<_>>();
     assert_eq!(count(PrrBound::Conservative), [1, 1, 1, 1, 1]);
     assert_eq!(count(PrrBound::SlowStart), [1, 1, 2, 2, 2]);
+}
+
+/// A timeout of four segments, sent at 1000 and 1090 ms, under Linux's detection with F-RTO. What leaves with it.
+fn timed_out() -> Driven {
+    let spurious = SpuriousSettings::Linux(LinuxUndoSettings::default());
+    let rto = RtoSettings { minimum: Span::from_millis(200), ..RtoSettings::default() };
+    let recovery = RecoverySettings::Rack(RackSettings { tail_probe: Probe::Off, ..RackSettings::default() });
+    let settings = TcpSettings { sack: true, d_sack: true, recovery, rto, spurious, ..TcpSettings::default() };
+    let mut driven = Driven::new(settings);
+    driven.write_at(1000, 10);
+    driven.write_at(1000, 4);
+    assert_eq!(driven.expire(), [1]);
+    driven
+}
+
+#[test]
+fn after_a_spurious_timeout_new_data_follows_and_the_window_is_back() {
+    // RFC 5682 §3.1: the first ACK lets two new segments out, the second acknowledges what was not sent again.
+    let mut driven = timed_out();
+    assert_eq!(driven.take(5000, sack(1, &[])), [11, 12]);
+    let cwnd = driven.sender.cwnd();
+    assert_eq!(cwnd, MSS);
+    driven.take(5010, sack(2, &[]));
+    assert!(driven.sender.cwnd() >= 10 * MSS);
+    assert_eq!(driven.sender.counters().segments_retransmitted, 1);
+}
+
+#[test]
+fn after_a_necessary_timeout_the_lost_are_resent_from_the_scoreboard() {
+    let mut driven = timed_out();
+    assert_eq!(driven.take(5000, sack(1, &[])), [11, 12]);
+    // The new segment arrives above the gap: what was lost goes out in slow start from three.
+    assert_eq!(driven.take(5100, sack(1, &[(11, 11)])), [2, 3]);
+    assert_eq!(driven.take(5101, sack(1, &[(11, 12)])), [4]);
+    assert_eq!(driven.sender.counters().reactions_undone, 0);
 }
