@@ -30,6 +30,8 @@ pub enum Rule {
     DropData(u64),
     /// Drops the k-th pure ACK.
     DropAck(u64),
+    /// Marks the k-th data packet.
+    MarkData(u64),
     /// Drops a transmission of a segment.
     DropSegment {
         /// Place among the flow's first transmissions, from 1.
@@ -74,17 +76,22 @@ impl Fault {
         if transmission == 0 {
             return Err("transmissions are counted from 1");
         }
-        let rule = match (self.drop_data, self.drop_ack, self.drop_segment, self.delay_segment) {
-            (Some(k), None, None, None) => Rule::DropData(k),
-            (None, Some(k), None, None) => Rule::DropAck(k),
-            (None, None, Some(segment), None) => Rule::DropSegment { segment, transmission },
-            (None, None, None, Some(segment)) => {
+        let rule = match (self.drop_data, self.drop_ack, self.drop_segment, self.mark_data, self.delay_segment) {
+            (Some(k), None, None, None, None) => Rule::DropData(k),
+            (None, Some(k), None, None, None) => Rule::DropAck(k),
+            (None, None, Some(segment), None, None) => Rule::DropSegment { segment, transmission },
+            (None, None, None, Some(k), None) => Rule::MarkData(k),
+            (None, None, None, None, Some(segment)) => {
                 let by = self.by.ok_or("`delay_segment` needs `by`, the length of the delay")?;
                 Rule::DelaySegment { segment, transmission, by, overtaking: self.overtaking.unwrap_or(false) }
             }
-            _ => return Err("exactly one of `drop_data`, `drop_ack`, `drop_segment`, `delay_segment` is expected"),
+            _ => {
+                return Err(
+                    "exactly one of `drop_data`, `drop_ack`, `drop_segment`, `mark_data`, `delay_segment` is expected",
+                );
+            }
         };
-        let counts_packets = matches!(rule, Rule::DropData(_) | Rule::DropAck(_));
+        let counts_packets = matches!(rule, Rule::DropData(_) | Rule::DropAck(_) | Rule::MarkData(_));
         if counts_packets && self.transmission.is_some() {
             return Err("`transmission` goes with `drop_segment` or `delay_segment`");
         }
@@ -92,7 +99,7 @@ impl Fault {
             return Err("`by` and `overtaking` go with `delay_segment`");
         }
         let number = match rule {
-            Rule::DropData(k) | Rule::DropAck(k) => k,
+            Rule::DropData(k) | Rule::DropAck(k) | Rule::MarkData(k) => k,
             Rule::DropSegment { segment, .. } | Rule::DelaySegment { segment, .. } => segment,
         };
         if number == 0 { Err("packets and segments are counted from 1") } else { Ok(rule) }
@@ -152,12 +159,20 @@ impl Faults {
             (watched.segment, watched.transmissions)
         });
         self.rules.iter().copied().find(|&rule| match rule {
-            Rule::DropData(k) => k == number,
+            Rule::DropData(k) | Rule::MarkData(k) => k == number,
             Rule::DropAck(_) => false,
             Rule::DropSegment { segment, transmission } | Rule::DelaySegment { segment, transmission, .. } => {
                 seen == Some((segment, transmission))
             }
         })
+    }
+
+    /// Lets the packet pass, or wait behind those that wait.
+    fn in_order(&mut self, packet: Packet, out: &mut Outbox) {
+        match self.queue.back() {
+            Some(&(release, _)) => self.queue.push_back((release, packet)),
+            None => self.pass(packet, out),
+        }
     }
 
     fn pass(&mut self, packet: Packet, out: &mut Outbox) {
@@ -179,14 +194,14 @@ impl Machine for Faults {
                 let release = self.queue.back().map_or(now, |&(time, _)| time).max(now + by);
                 self.queue.push_back((release, *packet));
             }
+            Some(Rule::MarkData(_)) if packet.flags.has(Flags::ECT) => {
+                self.in_order(Packet { flags: packet.flags.with(Flags::CE), ..*packet }, out);
+            }
             Some(_) => {
                 self.traffic.drop(packet);
                 out.drop(packet, DropReason::Scripted);
             }
-            None => match self.queue.back() {
-                Some(&(release, _)) => self.queue.push_back((release, *packet)),
-                None => self.pass(*packet, out),
-            },
+            None => self.in_order(*packet, out),
         }
     }
 

@@ -27,6 +27,7 @@ pub struct Link {
     last: (Size, Span),
     delay: Span,
     limit: QueueLimit,
+    mark_above: Option<u32>,
     expiry: Option<Expiry>,
     /// Connections whose next packet tells that those before it expired.
     to_mark: Vec<(FlowId, u16)>,
@@ -62,6 +63,7 @@ impl Link {
             last: (Size::ZERO, Span::ZERO),
             delay: settings.delay,
             limit: settings.queue,
+            mark_above: settings.mark_above,
             expiry: settings.expiry,
             to_mark: Vec::new(),
             losses: IndependentErrors::new(settings.loss, losses),
@@ -98,6 +100,7 @@ impl Link {
         self.last = (Size::ZERO, Span::ZERO);
         self.delay = settings.delay;
         self.limit = settings.queue;
+        self.mark_above = settings.mark_above;
         self.expiry = settings.expiry;
         if self.losses.set_probability(settings.loss) {
             for waiting in self.under_way.range_mut(self.started..) {
@@ -195,6 +198,14 @@ impl Link {
         }
     }
 
+    /// The packet as it joins `waiting` others: marked where that is more than a queue should hold (RFC 3168 §5).
+    #[inline]
+    fn marked(&self, packet: &Packet, waits: bool, waiting: usize) -> Packet {
+        let is_long = self.mark_above.is_some_and(|above| waits && waiting >= above as usize);
+        let marks = is_long && packet.flags.has(Flags::ECT);
+        if marks { Packet { flags: packet.flags.with(Flags::CE), ..*packet } } else { *packet }
+    }
+
     /// Drops the first that waits.
     fn drop_expired(&mut self, out: &mut Outbox) {
         let Some(UnderWay { packet, .. }) = self.under_way.remove(self.started) else { return };
@@ -237,7 +248,13 @@ impl Machine for Link {
         let lost = self.losses.strikes();
         self.waiting_bytes += size.as_bytes();
         let arrives = if expires { starts } else { (self.idle_at + self.delay).max(self.not_before) };
-        self.under_way.push_back(UnderWay { starts, arrives, lost, expires, packet: *packet });
+        self.under_way.push_back(UnderWay {
+            starts,
+            arrives,
+            lost,
+            expires,
+            packet: self.marked(packet, starts > now, waiting),
+        });
         if out.is_listening() && starts > now {
             let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, size.as_bytes() as u32);
             out.fact(joined.values(waiting as u64 + 1, self.waiting_bytes));
@@ -309,6 +326,19 @@ mod tests {
         let left = run(&mut link, &burst);
         assert_eq!(left.len(), 2);
         assert_eq!(link.traffic().packets_dropped, 2);
+        link.check().unwrap();
+    }
+
+    #[test]
+    fn a_queue_that_marks_does_so_to_what_finds_others_waiting() {
+        let mut link = link(LinkSettings { mark_above: Some(2), ..settings() });
+        let capable = |n: u64| Packet { flags: Flags::ACK.with(Flags::ECT), ..packet(1 + n * 536, 536) };
+        let mut burst: Vec<_> = (0..5).map(|n| (0, capable(n))).collect();
+        burst.push((0, packet(2681, 536)));
+        let left = run(&mut link, &burst);
+        let marks: Vec<bool> = left.iter().map(|(_, packet)| packet.flags.has(Flags::CE)).collect();
+        // One is in transmission; the next two find none and one waiting, the last does not understand marks.
+        assert_eq!(marks, [false, false, false, true, true, false]);
         link.check().unwrap();
     }
 

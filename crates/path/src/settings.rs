@@ -19,6 +19,10 @@ pub struct LinkSettings {
     pub loss: Probability,
     /// Bound of the drop-tail queue in front of the transmitter.
     pub queue: QueueLimit,
+    /// Marks congestion in packets that find so many others waiting, where their transport understands it (ECN, RFC 3168 §5);
+    /// absent marks none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark_above: Option<u32>,
     /// Drops waiting packets whose deadline is over; absent lets them pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiry: Option<Expiry>,
@@ -35,6 +39,7 @@ impl LinkSettings {
             "delay" => self.delay = other.delay,
             "loss" => self.loss = other.loss,
             "queue" => self.queue = other.queue,
+            "mark_above" => self.mark_above = other.mark_above,
             "expiry" => self.expiry = other.expiry,
             _ => {}
         }
@@ -83,9 +88,9 @@ impl QueueLimit {
     }
 }
 
-/// A scripted fault: exactly one of `drop_data`, `drop_ack`, `drop_segment` and `delay_segment`.
+/// A scripted fault: exactly one of `drop_data`, `drop_ack`, `drop_segment`, `mark_data` and `delay_segment`.
 ///
-/// Packets are counted from 1 per flow, in the order they reach the link: data packets for `drop_data`,
+/// Packets are counted from 1 per flow, in the order they reach the link: data packets for `drop_data` and `mark_data`,
 /// packets without data for `drop_ack` (SYN and FIN count for neither). A segment's number is its place
 /// among the flow's first transmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -103,6 +108,10 @@ pub struct Fault {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub drop_segment: Option<u64>,
+    /// Marks congestion in the k-th data packet (CE, RFC 3168 §5); drops it where its transport does not understand marks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub mark_data: Option<u64>,
     /// Delays one transmission of this segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]

@@ -70,6 +70,7 @@ impl Packets {
         given.set_item("protocol", columns.protocol.into_pyarray(py))?;
         given.set_item("ip_length", columns.ip_length.into_pyarray(py))?;
         given.set_item("ip_id", columns.ip_id.into_pyarray(py))?;
+        given.set_item("ecn", columns.ecn.into_pyarray(py))?;
         given.set_item("payload", columns.payload.into_pyarray(py))?;
         given.set_item("flags", columns.flags.into_pyarray(py))?;
         given.set_item("seq", columns.seq.into_pyarray(py))?;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use cellwind_engine::packet::{Flags, Packet};
 use cellwind_engine::time::Time;
 use cellwind_transport::tcp::receiver::scale_for;
-use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use pcap_file::pcapng::PcapNgBlock;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -182,6 +182,7 @@ fn headers(captured: &Captured, flow: FlowEnds, flows: usize, scales: WindowScal
     let mut tcp = TcpHeader::new(source_port, destination_port, packet.seq as u32, window);
     tcp.syn = syn;
     tcp.fin = packet.flags.has(Flags::FIN);
+    (tcp.ece, tcp.cwr) = (packet.flags.has(Flags::ECE), packet.flags.has(Flags::CWR));
     if packet.flags.has(Flags::ACK) {
         tcp.ack = true;
         tcp.acknowledgment_number = packet.ack as u32;
@@ -195,6 +196,12 @@ fn headers(captured: &Captured, flow: FlowEnds, flows: usize, scales: WindowScal
     // RFC 6864 §4.1 leaves it free where nothing is fragmented: here it tells the transmissions of a segment apart, the
     // same at both ends.
     ip.identification = identification;
+    // RFC 3168 §5: ECT(0) is 2, CE is 3.
+    ip.ecn = match (packet.flags.has(Flags::ECT), packet.flags.has(Flags::CE)) {
+        (false, _) => IpEcn::ZERO,
+        (true, false) => IpEcn::TWO,
+        (true, true) => IpEcn::THREE,
+    };
     ip.header_checksum = ip.calc_header_checksum();
     tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).expect("a segment fits an IPv4 packet");
 

@@ -165,9 +165,13 @@ impl Draw {
         line(format!("loss = {}", self.choose(&[0.0, 0.0, 0.001, 0.01, 0.1])));
         line(format!("queue = \"{queue}\""));
         if self.chance(0.3) {
+            line(format!("mark_above = {}", self.between(0, 10)));
+        }
+        if self.chance(0.3) {
             let segment = self.between(1, segments);
-            let fault = match self.between(0, 3) {
+            let fault = match self.between(0, 4) {
                 0 => format!("drop_data = {segment}"),
+                3 => format!("mark_data = {segment}"),
                 1 => format!("drop_ack = {segment}"),
                 2 => format!("drop_segment = {segment}, transmission = {}", self.between(1, 2)),
                 _ => format!("delay_segment = {segment}, by = \"5 s\", overtaking = {}", self.chance(0.5)),
@@ -324,6 +328,7 @@ impl Draw {
         let limited_transmit = self.chance(0.5) && !has_rack;
         line(format!("limited_transmit = {limited_transmit}\ndup_thresh = {}", self.between(1, 5)));
         let is_bbr = preset.starts_with("bbr");
+        line(format!("ecn = {}", !is_bbr && self.chance(0.5)));
         if !is_bbr {
             line(format!("pacing = \"{}\"", self.choose(&["off", "off", "by-window"])));
         }
@@ -346,6 +351,7 @@ impl Draw {
             let algorithm = self.choose(&[
                 "type = 'cubic'",
                 "type = 'westwood'",
+                "type = 'veno'",
                 "type = 'vegas', alpha = 2, beta = 4",
                 "type = 'westwood', filter = 'per-round-trip', after_loss = 'threshold'",
                 "type = 'westwood', filter = 'linux', growth = 'when-limiting'",

@@ -20,6 +20,8 @@ pub struct Frame {
     pub ip_length: u32,
     /// Identification of an IPv4 packet; 0 in IPv6.
     pub ip_id: u16,
+    /// The two bits of ECN: 0 not capable, 1 and 2 capable, 3 congestion experienced (RFC 3168 §5).
+    pub ecn: u8,
     /// Ports of sender and receiver, where the protocol has any.
     pub ports: (u16, u16),
     /// Bytes behind the headers of IP and, in TCP and UDP, of the transport.
@@ -168,7 +170,12 @@ fn ipv4(bytes: &[u8], original: u32) -> Result<Frame, Ignored> {
     }
     // Captured before segmentation offload, a packet above 65 535 bytes has no length of its own.
     let ip_length = if total == 0 { original } else { u32::from(total) };
-    transport(bytes, header, protocol, Frame { ip_id, ..bare(source.into(), target.into(), ip_length) })
+    transport(
+        bytes,
+        header,
+        protocol,
+        Frame { ip_id, ecn: bytes[1] & 3, ..bare(source.into(), target.into(), ip_length) },
+    )
 }
 
 fn ipv6(bytes: &[u8], original: u32) -> Result<Frame, Ignored> {
@@ -180,11 +187,12 @@ fn ipv6(bytes: &[u8], original: u32) -> Result<Frame, Ignored> {
     let (payload, next, source, target) = read().ok_or(Ignored::Unreadable)?;
     // RFC 2675 §2: zero in a jumbogram.
     let ip_length = if payload == 0 { original } else { 40 + u32::from(payload) };
-    transport(bytes, 40, next, bare(source.into(), target.into(), ip_length))
+    // RFC 8200 §7: the traffic class lies across the first two bytes.
+    transport(bytes, 40, next, Frame { ecn: bytes[1] >> 4 & 3, ..bare(source.into(), target.into(), ip_length) })
 }
 
 fn bare(source: IpAddr, target: IpAddr, ip_length: u32) -> Frame {
-    Frame { source, target, protocol: 0, ip_length, ip_id: 0, ports: (0, 0), payload: 0, tcp: None }
+    Frame { source, target, protocol: 0, ip_length, ip_id: 0, ecn: 0, ports: (0, 0), payload: 0, tcp: None }
 }
 
 /// Passes over extension headers, from `at` on, and reads ports and the TCP header.

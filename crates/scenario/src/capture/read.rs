@@ -33,6 +33,8 @@ pub struct Columns {
     pub ip_length: Vec<u32>,
     /// Identification of an IPv4 packet; 0 in IPv6.
     pub ip_id: Vec<u16>,
+    /// ECN field of the IP header: 3 is a mark of congestion.
+    pub ecn: Vec<u8>,
     /// Bytes behind the headers.
     pub payload: Vec<u32>,
     /// TCP flags, FIN lowest; this and the following columns are 0 for other protocols.
@@ -414,6 +416,7 @@ impl Columns {
         self.protocol.push(frame.protocol);
         self.ip_length.push(frame.ip_length);
         self.ip_id.push(frame.ip_id);
+        self.ecn.push(frame.ecn);
         self.payload.push(frame.payload);
         let tcp = frame.tcp.unwrap_or_default();
         self.flags.push(tcp.flags);

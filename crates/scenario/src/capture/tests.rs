@@ -162,3 +162,16 @@ fn datagrams_have_headers_of_28_bytes() {
     let (udp, _) = UdpHeader::from_slice(rest).unwrap();
     assert_eq!((ip.protocol, udp.source_port, udp.destination_port, udp.length), (IpNumber::UDP, 80, 49_152, 180));
 }
+
+#[test]
+fn the_bits_of_ecn_are_written_and_read() {
+    let flags = Flags::ACK.with(Flags::ECT).with(Flags::CE).with(Flags::CWR);
+    let capable = Packet { flags: Flags::ACK.with(Flags::ECT).with(Flags::ECE), payload: 10, ..packet() };
+    let packets = [seen(End::Server, Packet { flags, payload: 10, ..packet() }), seen(End::Server, capable)];
+    let read = read_back(&packets);
+    // RFC 3168 §5: CE is 3 and ECT(0) is 2 in the lowest bits of the second byte; §6.1: CWR is 128 and ECE 64.
+    assert_eq!((read[0].2[1], read[0].2[33] & 0xc0), (3, 0x80));
+    assert_eq!((read[1].2[1], read[1].2[33] & 0xc0), (2, 0x40));
+    let frame = super::frame::decode(super::frame::Link::Raw, &read[0].2, read[0].1).unwrap();
+    assert_eq!((frame.ecn, frame.tcp.unwrap().flags & 0xc0), (3, 0x80));
+}

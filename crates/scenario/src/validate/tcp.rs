@@ -4,7 +4,7 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::{PerAck, Window};
 use cellwind_transport::tcp::settings::{
-    After, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant, Pacing,
+    After, AfterMark, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant, Pacing,
     RaiseMinimumSettings, RecoverySettings, Response, SlowStartExit, SlowStartSettings, SpuriousSettings, TcpSettings,
     VegasSettings,
 };
@@ -38,7 +38,18 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         CongestionSettings::Cubic(settings) => cubic(settings)?,
         CongestionSettings::Westwood(settings) => westwood(settings.filter)?,
         CongestionSettings::Vegas(settings) => vegas(settings, tcp)?,
-        CongestionSettings::Bbr | CongestionSettings::BbrV3 | CongestionSettings::Aimd(_) => {}
+        CongestionSettings::Aimd(aimd) if aimd.after_mark == AfterMark::Abe && !tcp.ecn => {
+            let keys: &[Keys] = &[&["congestion", "after_mark"], &["ecn"]];
+            return Err((keys, ScenarioError::new(Mistake::Conflict, "ABE answers marks, which need `ecn = true`")));
+        }
+        CongestionSettings::Bbr | CongestionSettings::BbrV3 if tcp.ecn => {
+            let message = "BBR does not answer marks: leave `ecn` off, or choose another `congestion`";
+            return Err((&[&["ecn"], &["congestion"]], ScenarioError::new(Mistake::Conflict, message)));
+        }
+        CongestionSettings::Bbr
+        | CongestionSettings::BbrV3
+        | CongestionSettings::Aimd(_)
+        | CongestionSettings::Veno(_) => {}
     }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     if matches!(tcp.recovery, RecoverySettings::Sack(_) | RecoverySettings::Rack(_)) && !tcp.sack {

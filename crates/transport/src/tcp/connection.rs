@@ -105,6 +105,7 @@ impl Connection {
             (true, false) if self.sender.state() == sender::State::Closed => {
                 self.receiver.on_handshake(segment);
                 self.sender.set_ack(self.receiver.rcv_nxt());
+                self.sender.note_syn(segment);
                 self.sender.accept(now, out);
             }
             (true, false) => {} // our SYN-ACK is on its way, and its timer runs

@@ -11,6 +11,7 @@ use cellwind_engine::time::{Span, Time};
 use super::board::{Board, Segment};
 use super::congestion::{Arrival, Cause, Congestion, NewAck, Windows};
 use super::delivery_rate::DeliveryRate;
+use super::ecn::Ecn;
 use super::options;
 use super::pacing::Pacer;
 use super::rto::Rto;
@@ -39,6 +40,8 @@ pub struct Counters {
     pub necessary_timeouts: u64,
     /// Timeouts and fast retransmits that the sender itself found spurious and took back.
     pub reactions_undone: u64,
+    /// Reductions of the window that echoes of marks asked for (RFC 3168 §6.1.2).
+    pub marks_answered: u64,
     /// Round-trip samples taken.
     pub rtt_samples: u64,
     /// Sum of the samples.
@@ -56,6 +59,7 @@ impl Counters {
             spurious_timeouts: self.spurious_timeouts + other.spurious_timeouts,
             necessary_timeouts: self.necessary_timeouts + other.necessary_timeouts,
             reactions_undone: self.reactions_undone + other.reactions_undone,
+            marks_answered: self.marks_answered + other.marks_answered,
             rtt_samples: self.rtt_samples + other.rtt_samples,
             rtt_sum: self.rtt_sum + other.rtt_sum,
         }
@@ -98,6 +102,7 @@ pub(crate) struct Core {
     /// The window that the present fast recovery leads to.
     pub reduced: u64,
     congestion: Congestion,
+    pub ecn: Ecn,
     /// The pace of segments, if they have one.
     pacer: Option<Box<Pacer>>,
     /// Samples of the delivery rate, if the congestion control lives by them.
@@ -167,6 +172,7 @@ impl Core {
             reduced: mss,
             delivery_rate: congestion.needs_samples().then(Box::default),
             congestion,
+            ecn: Ecn::new(settings.ecn),
             pacer: (settings.pacing != Pacing::Off).then(|| Box::new(Pacer::default())),
             arrived: Arrived::default(),
             duplicate_acks: 0,
@@ -273,6 +279,9 @@ impl Core {
 
     /// Lets the congestion window grow for the `acked` bytes that the last acknowledgement covered.
     pub fn grow(&mut self, acked: u64, now: Time) {
+        if self.ecn.echoes {
+            return; // RFC 3168 §6.1.2
+        }
         let ack = NewAck {
             now,
             acked,
@@ -295,6 +304,17 @@ impl Core {
         self.take_rate_sample(in_recovery);
     }
 
+    /// Answers an echo of a mark in an acceptable ACK (RFC 3168 §6.1.2): once per window it lowers the window as a loss does, and
+    /// nothing is sent again.
+    #[inline]
+    pub fn take_echo(&mut self, flags: Flags, acked: u64) {
+        if self.ecn.hears(flags, self.snd_una) {
+            self.counters.marks_answered += 1;
+            self.lower_ssthresh_for(Cause::Mark, self.flight() + acked);
+            self.windows.cwnd = self.windows.cwnd.min(self.reduced);
+        }
+    }
+
     /// Lowers the threshold for congestion found now.
     pub fn lower_ssthresh(&mut self, cause: Cause) {
         // RFC 5681 §3.2 (2): data sent by Limited Transmit does not count. What lies above SND.NXT after a
@@ -305,6 +325,13 @@ impl Core {
     /// The same for congestion that met `flight` bytes.
     pub fn lower_ssthresh_for(&mut self, cause: Cause, flight: u64) {
         let before = self.windows.cwnd;
+        if cause == Cause::DuplicateAcks && self.ecn.has_reduced_for(self.snd_una) {
+            self.reduced = self.reduced.min(before); // RFC 3168 §6.1.2: a mark of the same window has lowered it
+            return;
+        }
+        if self.ecn.is_on {
+            self.ecn.on_reduction(cause == Cause::Mark, self.snd_max);
+        }
         self.windows.ssthresh = self.congestion.ssthresh_after(cause, &self.windows, flight, self.mss);
         self.reduced = self.congestion.window_after(before, self.windows.ssthresh, self.mss);
     }
@@ -602,6 +629,7 @@ impl Core {
         let fin = end > self.written;
         let payload = (end - start) as u32 - u32::from(fin);
         let flags = if fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        let flags = if self.ecn.is_on { self.ecn.mark(flags, payload, transmission == 1) } else { flags };
         let packet = Packet { seq: start, payload, ..self.bare_segment(flags, now) };
         let kind = if transmission == 1 { FactKind::SegmentSent } else { FactKind::SegmentResent };
         out.fact(Fact::new(kind, self.flow).about(start, payload).values(u64::from(transmission), packet.ack));

@@ -9,6 +9,7 @@ pub mod congestion;
 pub mod connection;
 pub(crate) mod core;
 pub(crate) mod delivery_rate;
+pub(crate) mod ecn;
 pub(crate) mod options;
 pub(crate) mod pacing;
 pub mod receiver;

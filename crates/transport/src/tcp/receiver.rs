@@ -23,6 +23,7 @@ pub struct Receiver {
     window: u32,
     sack: bool,
     d_sack: bool,
+    ecn: EcnEcho,
     most_blocks: usize,
     delayed_ack: DelayedAck,
     timestamp_clock: Option<Span>,
@@ -55,6 +56,7 @@ impl Receiver {
             window: advertised(settings.receive_window.bytes(payload), settings.window_scaling),
             sack: settings.sack,
             d_sack: settings.d_sack,
+            ecn: EcnEcho { wanted: settings.ecn, ..EcnEcho::default() },
             most_blocks: options::most_sack_blocks(settings),
             delayed_ack: settings.delayed_ack,
             quick: settings.delayed_ack.quick,
@@ -79,6 +81,7 @@ impl Receiver {
         if self.rcv_nxt == 0 || !packet.occupies_sequence_space() {
             return; // no connection yet, or a pure ACK
         }
+        self.ecn.take(packet.flags);
         self.note_timestamp(packet);
         let before = self.rcv_nxt;
         let (start, end) = (packet.seq, packet.end());
@@ -113,6 +116,7 @@ impl Receiver {
 
     /// The peer's SYN arrives at an end that answers it by itself.
     pub(crate) fn on_handshake(&mut self, packet: &Packet) {
+        self.ecn.negotiate(packet.flags);
         self.note_timestamp(packet);
         self.rcv_nxt = self.rcv_nxt.max(1);
         self.last_ack_sent = self.rcv_nxt;
@@ -142,6 +146,9 @@ impl Receiver {
         }
         segment.ack = self.rcv_nxt;
         segment.window = self.window;
+        if self.ecn.echoes {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
         segment.timestamps.1 = if self.timestamp_clock.is_some() { self.ts_recent } else { 0 };
         self.last_ack_sent = self.rcv_nxt;
     }
@@ -184,10 +191,12 @@ impl Receiver {
     }
 
     fn on_syn(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
+        self.ecn.negotiate(packet.flags);
         self.note_timestamp(packet);
         self.rcv_nxt = self.rcv_nxt.max(1);
         let flags = Flags::SYN.with(Flags::ACK);
         let flags = if self.sack { flags.with(Flags::SACK_PERMITTED) } else { flags };
+        let flags = if self.ecn.is_on { flags.with(Flags::ECE) } else { flags }; // RFC 3168 §6.1.1
         let syn_ack = Packet { seq: 0, stamp: packet.stamp, ..self.bare_segment(self.syn_header, flags, now) };
         self.last_ack_sent = self.rcv_nxt;
         out.send(Port(0), syn_ack);
@@ -221,7 +230,8 @@ impl Receiver {
         self.timer = None;
         self.unanswered = 0;
         self.quick = self.quick.saturating_sub(1);
-        let mut ack = self.bare_segment(self.header, Flags::ACK, now);
+        let flags = if self.ecn.echoes { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
+        let mut ack = self.bare_segment(self.header, flags, now);
         if self.sack {
             self.add_blocks(&mut ack, duplicate);
         }
@@ -262,6 +272,34 @@ impl Receiver {
             header: header as u16,
             flags: if stamped { flags.with(Flags::TIMESTAMPS) } else { flags },
             connection: 0,
+        }
+    }
+}
+
+/// The receiver's part of ECN (RFC 3168 §6.1.3).
+#[derive(Clone, Copy, Debug, Default)]
+struct EcnEcho {
+    /// The settings ask for it.
+    wanted: bool,
+    /// Both ends have agreed on it.
+    is_on: bool,
+    /// ACKs echo a mark, until the sender tells that it has reduced its window.
+    echoes: bool,
+}
+
+impl EcnEcho {
+    /// §6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone.
+    fn negotiate(&mut self, flags: Flags) {
+        let agrees = flags.has(Flags::ECE) && flags.has(Flags::CWR) != flags.has(Flags::ACK);
+        *self = EcnEcho { wanted: self.wanted, is_on: self.wanted && agrees, echoes: false };
+    }
+
+    /// A segment with data or a FIN has come.
+    #[inline]
+    fn take(&mut self, flags: Flags) {
+        if self.is_on {
+            let told = flags.has(Flags::CWR);
+            self.echoes = flags.has(Flags::CE) || (self.echoes && !told);
         }
     }
 }

@@ -11,6 +11,7 @@ use cellwind_engine::time::{Span, Time};
 use super::board::Segment;
 use super::congestion::Cause;
 use super::core::{Core, Counters};
+use super::ecn;
 use super::options;
 use super::recovery::{Ack, LossRecovery, Recovery, Timer};
 use super::settings::TcpSettings;
@@ -112,6 +113,11 @@ impl Sender {
         if self.state == State::Closed {
             self.send_syn_ack(1, now, out);
         }
+    }
+
+    /// The peer's SYN has come; it may ask for ECN (RFC 3168 §6.1.1).
+    pub(crate) fn note_syn(&mut self, syn: &Packet) {
+        self.core.ecn.is_on = self.core.ecn.wanted && syn.flags.has(ecn::ASKS);
     }
 
     /// The acknowledgement number that segments carry from now on, when the peer sends data too.
@@ -268,12 +274,16 @@ impl Sender {
 
     fn send_syn(&mut self, transmissions: u32, now: Time, out: &mut Outbox) {
         self.state = State::SynSent { sent: now, transmissions };
-        self.send_first(Flags::SYN, 0, now, out);
+        // RFC 3168 §6.1.1: a SYN that is lost may have met a machine which drops those that ask.
+        let asks = self.core.ecn.wanted && transmissions == 1;
+        self.send_first(if asks { Flags::SYN.with(ecn::ASKS) } else { Flags::SYN }, 0, now, out);
     }
 
     fn send_syn_ack(&mut self, transmissions: u32, now: Time, out: &mut Outbox) {
         self.state = State::SynReceived { sent: now, transmissions };
-        self.send_first(Flags::SYN.with(Flags::ACK), self.core.rcv_nxt, now, out);
+        let flags = Flags::SYN.with(Flags::ACK);
+        let flags = if self.core.ecn.is_on { flags.with(Flags::ECE) } else { flags }; // RFC 3168 §6.1.1
+        self.send_first(flags, self.core.rcv_nxt, now, out);
     }
 
     fn send_first(&mut self, flags: Flags, ack: u64, now: Time, out: &mut Outbox) {
@@ -286,6 +296,8 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, packet: &Packet, sent: Time, transmissions: u32, now: Time, out: &mut Outbox) {
+        let agrees = packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::CWR);
+        self.core.ecn.is_on = self.core.ecn.wanted && transmissions == 1 && agrees; // RFC 3168 §6.1.1
         self.establish(packet, sent, transmissions, now, out);
         let before = self.core.snd_max;
         self.send(now, out);
@@ -349,6 +361,7 @@ impl Sender {
                 return;
             }
             self.core.notice(ack.acked, self.recovery.is_recovering(), now);
+            self.core.take_echo(packet.flags, ack.acked);
             let told = Told { acked: ack.acked, is_duplicate: false, original };
             let grows = self.judge(packet, told, now, out);
             if !grows
@@ -380,6 +393,7 @@ impl Sender {
     fn on_duplicate_ack(&mut self, packet: &Packet, newly_sacked: u64, told: Told, now: Time, out: &mut Outbox) {
         let ack = Ack { acked: 0, newly_sacked };
         self.core.notice(0, self.recovery.is_recovering(), now);
+        self.core.take_echo(packet.flags, 0);
         self.judge(packet, told, now, out);
         self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
         if self.restart_on_duplicate_ack {

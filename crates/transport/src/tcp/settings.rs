@@ -42,6 +42,9 @@ pub struct TcpSettings {
     pub sack: bool,
     /// The receiver reports duplicates in the first SACK block (RFC 2883).
     pub d_sack: bool,
+    /// Explicit congestion notification (RFC 3168): where both ends agree, queues may mark data instead of dropping it, and a
+    /// mark lowers the window once per round trip.
+    pub ecn: bool,
     /// How the receiver delays acknowledgements.
     pub delayed_ack: DelayedAck,
     /// Sends a new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -78,6 +81,7 @@ impl Default for TcpSettings {
             timestamp_clock: Span::from_millis(1), // the finest RFC 7323 §5.4 allows
             sack: false,
             d_sack: false,
+            ecn: false,
             delayed_ack: DelayedAck::default(),
             limited_transmit: false,
             dup_thresh: 3,

@@ -10,7 +10,7 @@ use super::amount::{PerAck, Segments, Window};
 use super::settings::{
     AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, DSackSettings,
     EifelSettings, FRtoSettings, InitialWindow, LinuxUndoSettings, MinimumRttSettings, NewRenoSettings, PerAckFilter,
-    RackSettings, RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings,
+    RackSettings, RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings, VenoSettings,
     WestwoodSettings,
 };
 
@@ -27,6 +27,7 @@ deserialize_by_type!(CongestionSettings {
     Cubic(settings: CubicSettings),
     Westwood(settings: WestwoodSettings),
     Vegas(settings: VegasSettings),
+    Veno(settings: VenoSettings),
     Bbr,
     BbrV3,
 });

@@ -1,19 +1,20 @@
 //! Additive increase by one segment a round trip, multiplicative decrease by half (RFC 5681 §3.1).
 
 use super::{Cause, CongestionControl, NewAck, Windows, reduced};
-use crate::tcp::settings::{AimdSettings, Decrease, Increase};
+use crate::tcp::settings::{AfterMark, AimdSettings, Decrease, Increase};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Aimd {
     increase: Increase,
     decrease: Decrease,
+    after_mark: AfterMark,
     /// Bytes acknowledged that have not made the window grow yet.
     counted: u64,
 }
 
 impl Aimd {
     pub fn new(settings: &AimdSettings) -> Self {
-        Aimd { increase: settings.increase, decrease: settings.decrease, counted: 0 }
+        Aimd { increase: settings.increase, decrease: settings.decrease, after_mark: settings.after_mark, counted: 0 }
     }
 }
 
@@ -34,9 +35,13 @@ impl CongestionControl for Aimd {
 
     fn on_ack_while_not_limiting(&mut self) {}
 
-    fn ssthresh_after(&mut self, _: Cause, windows: &Windows, flight: u64, mss: u64) -> u64 {
+    fn ssthresh_after(&mut self, cause: Cause, windows: &Windows, flight: u64, mss: u64) -> u64 {
         self.counted = 0;
-        reduced(self.decrease, windows, flight, mss, |bytes| bytes / 2)
+        match (cause, self.after_mark) {
+            // RFC 8511 §3: marks come from short queues, which half a window would leave empty
+            (Cause::Mark, AfterMark::Abe) => reduced(self.decrease, windows, flight, mss, |bytes| bytes * 4 / 5),
+            _ => reduced(self.decrease, windows, flight, mss, |bytes| bytes / 2),
+        }
     }
 
     fn on_timeout(&mut self, _: &mut Windows, _: u64) {}

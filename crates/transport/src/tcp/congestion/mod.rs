@@ -9,6 +9,7 @@ mod bbr;
 mod cubic;
 mod slow_start;
 mod vegas;
+mod veno;
 mod westwood;
 
 use cellwind_engine::packet::FlowId;
@@ -19,6 +20,7 @@ use aimd::Aimd;
 use cubic::Cubic;
 use slow_start::SlowStart;
 use vegas::Vegas;
+use veno::Veno;
 use westwood::Westwood;
 
 use super::delivery_rate::{Loss, RateSample};
@@ -90,6 +92,8 @@ pub(crate) enum Cause {
     LostAgain,
     /// The retransmission timer expired.
     Timeout,
+    /// The receiver echoes a mark of congestion (RFC 3168 §6.1.2).
+    Mark,
 }
 
 /// What an algorithm of congestion avoidance must answer, and what it may look at.
@@ -166,6 +170,7 @@ enum Avoidance {
     Cubic(Cubic),
     Westwood(Westwood),
     Vegas(Vegas),
+    Veno(Veno),
     Bbr(Box<bbr::V1>),
     BbrV3(Box<bbr::V3>),
 }
@@ -179,6 +184,7 @@ macro_rules! each {
             Avoidance::BbrV3($algorithm) => $call,
             Avoidance::Westwood($algorithm) => $call,
             Avoidance::Vegas($algorithm) => $call,
+            Avoidance::Veno($algorithm) => $call,
         }
     };
 }
@@ -193,6 +199,7 @@ impl Congestion {
             CongestionSettings::Westwood(westwood) => {
                 (Avoidance::Westwood(Westwood::new(westwood)), westwood.growth == Growth::Always)
             }
+            CongestionSettings::Veno(veno) => (Avoidance::Veno(Veno::new(veno)), true),
             CongestionSettings::Vegas(vegas) => (Avoidance::Vegas(Vegas::new(vegas)), true), // it looks by itself
             CongestionSettings::Bbr => (Avoidance::Bbr(Box::new(bbr::V1::new(draws()))), true),
             CongestionSettings::BbrV3 => (Avoidance::BbrV3(Box::new(bbr::V3::new(draws()))), true),

@@ -152,7 +152,7 @@ impl CongestionControl for Vegas {
     fn ssthresh_after(&mut self, cause: Cause, _: &Windows, flight: u64, mss: u64) -> u64 {
         self.lost_again = cause == Cause::LostAgain;
         match cause {
-            Cause::DuplicateAcks | Cause::LostAgain => 2 * mss,
+            Cause::DuplicateAcks | Cause::LostAgain | Cause::Mark => 2 * mss,
             Cause::Timeout => (flight / 2).max(2 * mss),
         }
     }

@@ -178,3 +178,28 @@ fn both_directions_carry_data_at_once_and_every_byte_arrives_though_packets_are_
         assert_eq!((pair.opener.delivered(), pair.other.delivered()), (70_000, 50_000), "loss from {first}");
     }
 }
+
+#[test]
+fn marks_of_either_direction_are_echoed_on_the_data_of_the_other() {
+    let mut pair = Pair::new(&TcpSettings { ecn: true, ..TcpSettings::default() });
+    pair.act(true, |end, now, out| {
+        end.open(now, out);
+        end.write(now, 1000, out);
+    });
+    pair.run(300);
+    for opener in [true, false] {
+        pair.act(opener, |end, now, out| end.write(now, 1000, out));
+    }
+    for (_, _, packet) in &mut pair.under_way {
+        assert!(packet.payload == 0 || packet.flags.has(Flags::ECT));
+        packet.flags = if packet.payload > 0 { packet.flags.with(Flags::CE) } else { packet.flags };
+    }
+    pair.run(360);
+    for opener in [true, false] {
+        pair.act(opener, |end, now, out| end.write(now, 1000, out));
+        let (_, _, packet) = pair.seen.last().expect("sent");
+        assert!(packet.payload == 1000 && packet.flags.has(Flags::ECE), "{packet:?}");
+    }
+    pair.run(1000);
+    assert_eq!([&pair.opener, &pair.other].map(|end| end.counters().marks_answered), [1, 1]);
+}

@@ -22,6 +22,8 @@ pub enum CongestionSettings {
     Westwood(WestwoodSettings),
     /// As much as leaves a few segments waiting in queues, judged by round trips (Brakmo and Peterson 1995).
     Vegas(VegasSettings),
+    /// Reno that asks the round trips whether a loss was congestion (Fu and Liew 2003).
+    Veno(VenoSettings),
 }
 
 /// Settings of additive increase and multiplicative decrease (RFC 5681 §3.1).
@@ -34,6 +36,19 @@ pub struct AimdSettings {
     pub growth: Growth,
     /// What a loss halves.
     pub decrease: Decrease,
+    /// What a mark of congestion leaves (`ecn = true`).
+    pub after_mark: AfterMark,
+}
+
+/// What a mark of congestion leaves of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterMark {
+    /// Half, as a loss does (RFC 3168 §6.1.2).
+    #[default]
+    AsLoss,
+    /// Four fifths: ABE with a β_ecn of 0.8 (RFC 8511 §3).
+    Abe,
 }
 
 /// How the increase of congestion avoidance is spread over the ACKs of a round trip.
@@ -205,6 +220,20 @@ pub struct VegasSettings {
 impl Default for VegasSettings {
     fn default() -> Self {
         VegasSettings { alpha: 1, beta: 3, gamma: 1 } // Brakmo and Peterson 1995, §3.2, §3.3; ns-2
+    }
+}
+
+/// Settings of Veno (Fu and Liew 2003).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct VenoSettings {
+    /// β: with fewer segments waiting in queues, a loss is taken for a random one.
+    pub beta: u32,
+}
+
+impl Default for VenoSettings {
+    fn default() -> Self {
+        VenoSettings { beta: 3 } // Fu and Liew 2003, §II
     }
 }
 

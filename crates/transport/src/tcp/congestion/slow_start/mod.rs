@@ -17,6 +17,8 @@ use crate::tcp::settings::{SlowStartExit, SlowStartSettings};
 pub struct SlowStart {
     per_ack: PerAck,
     exit: Exit,
+    /// A timeout began this slow start.
+    follows_timeout: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +35,7 @@ impl SlowStart {
             SlowStartExit::Hystart => Exit::Hystart(Hystart::default()),
             SlowStartExit::HystartPlusPlus => Exit::HystartPlusPlus(HystartPlusPlus::default()),
         };
-        SlowStart { per_ack: settings.per_ack, exit }
+        SlowStart { per_ack: settings.per_ack, exit, follows_timeout: false }
     }
 
     /// Looks at an ACK of new data, and lowers the threshold to the window where slow start is over.
@@ -68,16 +70,22 @@ impl SlowStart {
                 windows.cwnd += ack.acked.min(ack.mss) / divisor; // RFC 5681 §3.1 (2)
                 return 0;
             }
+            PerAck::Segments(_) if self.follows_timeout => ack.acked.min(ack.mss), // RFC 3465 §2.3: L = 1
             PerAck::Segments(Segments(most)) => ack.acked.min(u64::from(most) * ack.mss),
             PerAck::All => ack.acked,
         };
         let growth = (counted / divisor).min(windows.ssthresh - windows.cwnd);
         windows.cwnd += growth;
-        if windows.in_slow_start() { 0 } else { counted - growth }
+        if windows.in_slow_start() {
+            return 0;
+        }
+        self.follows_timeout = false;
+        counted - growth
     }
 
     /// The retransmission timer expired.
     pub fn on_timeout(&mut self, now: Time, snd_nxt: u64) {
+        self.follows_timeout = true;
         if let Exit::Hystart(hystart) = &mut self.exit {
             hystart.restart(now, snd_nxt);
         }
@@ -115,6 +123,22 @@ mod tests {
             assert_eq!(slow_start(per_ack).grow(&mut windows, &ack), 0);
             assert_eq!(windows.cwnd, expected);
         }
+    }
+
+    #[test]
+    fn after_a_timeout_an_ack_counts_as_one_segment_until_slow_start_is_over() {
+        let mut slow_start = slow_start(PerAck::Segments(Segments(2)));
+        let mut windows = Windows { cwnd: 1000, ssthresh: 3000 };
+        slow_start.on_timeout(Time::ZERO, 1);
+        for expected in [2000, 3000] {
+            let ack = NewAck { acked: 2000, ..ack(Time::ZERO, &windows) };
+            slow_start.grow(&mut windows, &ack);
+            assert_eq!(windows.cwnd, expected); // RFC 3465 §2.3
+        }
+        windows.ssthresh = 9000;
+        let ack = NewAck { acked: 2000, ..ack(Time::ZERO, &windows) };
+        slow_start.grow(&mut windows, &ack);
+        assert_eq!(windows.cwnd, 5000);
     }
 
     #[test]
