@@ -220,6 +220,15 @@ impl<'a> Builder<'a> {
         let mut all = Vec::with_capacity(scenario.flow.len());
         for (index, (name, flow)) in scenario.flow.iter().enumerate() {
             let (source, sink) = self.ends(name, flow, FlowId(index as u16));
+            let (source, sink) = match (source, sink) {
+                (AnyMachine::Source(source), sink) if flow.background => {
+                    (AnyMachine::Source(source.in_background()), sink)
+                }
+                (AnyMachine::Application(source), AnyMachine::Application(sink)) if flow.background => {
+                    (AnyMachine::Application(source.in_background()), AnyMachine::Application(sink.in_background()))
+                }
+                ends => ends,
+            };
             let source = self.world.add(format!("flow/{name}/sender"), source);
             let sink = self.world.add(format!("flow/{name}/receiver"), sink);
             let endpoints = FlowEndpoints { source: 2 * index, sink: 2 * index + 1 };

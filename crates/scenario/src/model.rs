@@ -158,6 +158,9 @@ pub struct Flow {
     /// When the flow starts.
     #[serde(default)]
     pub start: Span,
+    /// The run does not wait for this flow: it ends with the last of the others.
+    #[serde(default)]
+    pub background: bool,
     /// The transport protocol and its settings.
     #[schemars(with = "crate::schema::TransportOrPreset")]
     pub transport: Transport,

@@ -140,7 +140,7 @@ pub(crate) fn check(session: &mut Session) -> Result<(), RunError> {
 
 fn advance(session: &mut Session, scenario: &Scenario, cancel: &AtomicBool) -> Result<(), RunError> {
     let stop = scenario.stop_at.map_or(Time::MAX, |span| Time::ZERO + span);
-    let flows = session.flows().len() as u32;
+    let flows = scenario.flow.values().filter(|flow| !flow.background).count() as u32;
     session.world_mut().stop_when_finished(flows);
     while session.world().finished() < flows {
         let Some(next) = session.next_timeout() else { break };

@@ -256,7 +256,15 @@ impl Checker<'_> {
             Some(terminal) => return Err(self.place(&path, unknown_reference("terminal", terminal, terminals))),
             None => return Err(self.place(&path, ambiguous("terminal", terminals))),
         }
-        if flow.bulk == Some(Bulk::Unlimited) && self.scenario.stop_at.is_none() {
+        let waits_for_others = flow.background && self.scenario.flow.values().any(|flow| !flow.background);
+        if flow.background && !waits_for_others && self.scenario.stop_at.is_none() {
+            let error =
+                ScenarioError::new(Mistake::NeverEnds, "there is no other flow whose end the run could wait for")
+                    .found("background = true")
+                    .allowed("false, or `stop_at = \"1 h\"` at the top");
+            return Err(self.place(&["flow", name, "background"], error));
+        }
+        if flow.bulk == Some(Bulk::Unlimited) && !waits_for_others && self.scenario.stop_at.is_none() {
             let error = ScenarioError::new(Mistake::NeverEnds, "the flow never ends and neither does the scenario")
                 .found(quoted("unlimited"))
                 .allowed("an amount such as \"16 MB\", or \"unlimited\" together with `stop_at = \"1 h\"` at the top");

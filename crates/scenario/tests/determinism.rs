@@ -81,3 +81,21 @@ fn variants_under_one_seed_meet_the_same_block_errors() {
     };
     assert_eq!(errors("\"reno\""), errors("\"tahoe\""));
 }
+
+#[test]
+fn a_run_does_not_wait_for_a_flow_in_the_background() {
+    // A transfer without end and a constant rate for an hour, beside one that ends; and neither is over before it.
+    let beside = "[flow.endless]\nbulk = \"unlimited\"\nbackground = true\ntransport = \"reno\"\nterminal = \"a\"\n\
+                  [flow.steady]\nbackground = true\ntransport = \"udp\"\nterminal = \"a\"\n\
+                  application = { type = \"cbr\", rate = \"32 kbit/s\", packet = \"1000 B\", duration = \"1 h\" }\n";
+    let run = simulate(&format!("{ALONE}{beside}"), 0);
+    let [first, endless, steady] = &run.flows[..] else { panic!("three flows") };
+    assert_eq!(first.bytes, 200_000);
+    assert!(first.duration.is_some() && run.ended.as_nanos() < 60_000_000_000, "{}", run.ended);
+    assert!(endless.duration.is_none() && endless.bytes > 10_000);
+    assert!(steady.duration.is_none() && steady.bytes > 10_000);
+    // One that is over first does not end the run in the place of the others.
+    let short = beside.replace("\"1 h\"", "\"1 s\"");
+    let run = simulate(&format!("{ALONE}{short}"), 0);
+    assert!(run.flows[2].duration.is_some() && run.flows[0].duration.is_some());
+}

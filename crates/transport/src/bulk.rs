@@ -20,6 +20,8 @@ pub struct Source {
     /// Bytes to write; `None` writes without end.
     bytes: Option<u64>,
     finished: bool,
+    /// Nobody waits for it.
+    is_background: bool,
 }
 
 /// The reading application with its TCP; data enters at port 0 and ACKs leave through port 0.
@@ -37,7 +39,19 @@ pub const ENDLESS: u64 = 1 << 62;
 impl Source {
     /// A transfer of `bytes` bytes (`None`: without end) that begins at `start`.
     pub fn new(settings: &TcpSettings, flow: FlowId, start: Time, bytes: Option<u64>) -> Self {
-        Source { sender: Sender::new(settings, flow), flow, start: Some(start), bytes, finished: false }
+        Source {
+            sender: Sender::new(settings, flow),
+            flow,
+            start: Some(start),
+            bytes,
+            finished: false,
+            is_background: false,
+        }
+    }
+
+    /// The same transfer, for which no run waits.
+    pub fn in_background(self) -> Self {
+        Source { is_background: true, ..self }
     }
 
     /// The TCP below.
@@ -48,7 +62,9 @@ impl Source {
     fn note_end(&mut self, out: &mut Outbox) {
         if !self.finished && matches!(self.sender.state(), State::Finished | State::GivenUp) {
             self.finished = true;
-            out.finished();
+            if !self.is_background {
+                out.finished();
+            }
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct End {
     takes_content: bool,
     completed_at: Option<Time>,
     finished: bool,
+    /// Nobody waits for it.
+    is_background: bool,
     last_delivery: Time,
     report: Report,
 }
@@ -126,6 +128,11 @@ impl Desk<'_> {
 }
 
 impl End {
+    /// The same end, for which no run waits.
+    pub fn in_background(self) -> Self {
+        End { is_background: true, ..self }
+    }
+
     /// The end that has the content. `chance` is what its schedule is drawn from.
     pub fn source(
         settings: &ApplicationSettings,
@@ -173,6 +180,7 @@ impl End {
             takes_content,
             completed_at: None,
             finished: false,
+            is_background: false,
             last_delivery: Time::ZERO,
             report: Report::default(),
         }
@@ -234,7 +242,9 @@ impl End {
         }
         if lost || self.completed_at.is_some() {
             self.finished = true;
-            out.finished();
+            if !self.is_background {
+                out.finished();
+            }
         }
     }
 }
