@@ -158,6 +158,11 @@ BEARER_COLUMNS = (
 )
 
 
+def plain_transfer() -> ApplicationColumns:
+    """The columns of applications in the row of a flow without any."""
+    return cast(ApplicationColumns, dict.fromkeys(APPLICATION_COLUMNS) | {"application": "bulk"})
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """The rows of one finished replication."""
@@ -214,7 +219,7 @@ def _ordered(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any
     names = ("name" if column.name == "flow" else column.name for column in columns[len(_KEYS) :])
     if columns is FLOW_COLUMNS:
         # Rows that were not simulated are those of plain transfers.
-        row = {**dict.fromkeys(APPLICATION_COLUMNS), "application": "bulk", **row}
+        row = {**plain_transfer(), **row}
     return {name: _finite(row[name]) for name in names}
 
 

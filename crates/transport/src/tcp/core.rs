@@ -272,6 +272,9 @@ impl Core {
 
     /// Goes back to the initial window, if it is smaller, after a time without sending (RFC 5681 §4.1).
     pub fn restart_after_idle(&mut self) {
+        if self.congestion.pace().is_some() {
+            return; // an algorithm with a rate of its own has its own rule, told when the next segment leaves
+        }
         let cwnd = self.windows.cwnd;
         self.set_initial_window(false);
         self.windows.cwnd = self.windows.cwnd.min(cwnd);

@@ -401,6 +401,8 @@ class Direction:
 
         Raises ValueError for a direction without any packet.
         """
+        from ...campaign.rows import plain_transfer
+
         if self.start_s is None:
             raise ValueError("a direction without packets has no row")
         return {
@@ -418,6 +420,7 @@ class Direction:
             "spurious_timeouts": self.spurious_timeouts or 0,
             "necessary_timeouts": self.necessary_timeouts or 0,
             "rtt_mean_s": self.rtt_mean_s,
+            **plain_transfer(),
         }
 
     @cached_property
