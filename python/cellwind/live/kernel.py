@@ -14,7 +14,7 @@ _RACK_ONLY = (6, 17)
 # Constants of net/ipv4 that no setting of a namespace changes.
 _INITIAL_RTO_S = 1.0
 _MAXIMUM_RTO_S = 120.0
-_CONGESTION = {"aimd": "reno", "cubic": "cubic"}
+_CONGESTION = {"aimd": "reno", "cubic": "cubic", "bbr": "bbr"}
 # Bytes of IP and TCP header, by version of IP.
 _HEADERS = {40: 4, 60: 6}
 # The option takes these from each segment (RFC 7323 §3).
@@ -104,7 +104,7 @@ def _notes(transport: Mapping[str, Any], header: int) -> list[str]:
         notes.append("the kernel starts with the highest slow start threshold")
     if not transport["limited_transmit"]:
         notes.append("the kernel always has limited transmit")
-    if transport["pacing"] != "off":
+    if transport["pacing"] == "by-window":
         notes.append("the kernel does not pace without a queue discipline that asks for it")
     if transport["delayed_ack"]["every"] > 1:
         notes.append("the kernel delays acknowledgements as it finds best")
