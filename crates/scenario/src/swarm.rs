@@ -324,7 +324,7 @@ impl Draw {
         line(format!("initial_window = \"{}\"", self.choose(&["1 segment", "rfc3390", "rfc6928"])));
         let timestamps = self.chance(0.5) || preset.ends_with("eifel"); // which compares them
         line(format!("timestamps = {timestamps}\nwindow_scaling = {}", self.chance(0.5)));
-        let has_rack = preset.starts_with("linux");
+        let has_rack = preset.starts_with("linux") || preset.starts_with("bbr");
         let limited_transmit = self.chance(0.5) && !has_rack;
         line(format!("limited_transmit = {limited_transmit}\ndup_thresh = {}", self.between(1, 5)));
         let is_bbr = preset.starts_with("bbr");

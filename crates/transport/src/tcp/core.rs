@@ -341,9 +341,9 @@ impl Core {
 
     /// Starts over with a window of one segment (RFC 5681 §3.1: LW), and from SND.UNA if it is to go back.
     pub fn start_over(&mut self, goes_back: bool, now: Time) {
-        let in_flight = self.board.pipe();
+        let forgotten = if goes_back { self.board.pipe() } else { 0 };
         if let Some(delivery) = &mut self.delivery_rate {
-            delivery.on_timeout(in_flight, self.snd_max);
+            delivery.on_timeout(forgotten, self.snd_max);
         }
         self.windows.cwnd = self.mss;
         self.duplicate_acks = 0;

@@ -175,9 +175,10 @@ impl DeliveryRate {
         Loss { start: segment.start, end: segment.end, tx_in_flight, lost, is_app_limited, total_delivered, now }
     }
 
-    /// The retransmission timer expired with `in_flight` bytes in the network and everything below `snd_max` sent.
-    pub fn on_timeout(&mut self, in_flight: u64, snd_max: u64) {
-        self.lost += in_flight;
+    /// The retransmission timer expired, everything below `snd_max` was sent, and `forgotten` bytes of it count as lost
+    /// though no recovery says so.
+    pub fn on_timeout(&mut self, forgotten: u64, snd_max: u64) {
+        self.lost += forgotten;
         self.timed_out_below = snd_max;
     }
 

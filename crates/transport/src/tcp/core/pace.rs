@@ -106,6 +106,19 @@ impl Core {
         });
     }
 
+    /// Finds the last transmission of `segment` lost.
+    pub fn lose(&mut self, segment: &Segment) {
+        self.board.lose(segment.start);
+        if let Some(delivery) = &mut self.delivery_rate {
+            self.congestion.on_lost(&self.windows, &delivery.on_lost(segment));
+        }
+    }
+
+    /// Whether the congestion control sets the window in recovery too, so that none of its reductions may.
+    pub fn window_follows_model(&self) -> bool {
+        self.delivery_rate.is_some()
+    }
+
     /// What is believed to be in the network: the pipe of RFC 6675 §4, and after a timeout only what was sent since.
     fn in_network(&self) -> u64 {
         self.board.pipe().min(self.flight())

@@ -146,7 +146,7 @@ impl Rack {
     }
 
     fn lose(&mut self, core: &mut Core, segment: &Segment) {
-        core.board.lose(segment.start);
+        core.lose(segment);
         self.to_resend.insert(segment.start);
     }
 
@@ -158,7 +158,9 @@ impl Rack {
         if begins {
             self.enter(core, now, out);
         }
-        if let Phase::Recovery { prr, .. } = &mut self.phase {
+        if let Phase::Recovery { prr, .. } = &mut self.phase
+            && !core.window_follows_model()
+        {
             let pipe = core.board.pipe();
             let sndcnt = prr.on_ack(delivered, pipe, core.mss, progress && !found);
             // The fast retransmit itself waits for nothing (RFC 5681 §3.2 (3), as Linux).
