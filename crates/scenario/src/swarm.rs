@@ -309,6 +309,8 @@ impl Draw {
             "reno",
             "newreno",
             "sack",
+            "fack",
+            "newreno-sack",
             "reno-eifel",
             "newreno-eifel",
             "sack-eifel",
@@ -342,6 +344,13 @@ impl Draw {
         }
         if preset == "newreno" {
             line(format!("recovery.partial_ack = \"{}\"", self.choose(&["impatient", "slow-but-steady"])));
+        }
+        if ["sack", "fack", "newreno-sack"].contains(&preset) {
+            line(format!("recovery.reduction = \"{}\"", self.choose(&["at-once", "rate-halving", "ramp-down"])));
+        }
+        if preset == "fack" {
+            let reordering = self.choose(&["ignore", "adaptive"]);
+            line(format!("recovery.reordering = \"{reordering}\"\nrecovery.overdamping = {}", self.chance(0.5)));
         }
         let every = self.between(1, 3);
         let quick = if every > 1 { self.choose(&[0, 2, 16]) } else { 0 };

@@ -52,8 +52,12 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         | CongestionSettings::Veno(_) => {}
     }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
-    if matches!(tcp.recovery, RecoverySettings::Sack(_) | RecoverySettings::Rack(_)) && !tcp.sack {
-        return conflict(&[&["recovery"], &["sack"]], "recovery by SACK needs a receiver that sends it: `sack = true`");
+    let needs_sack =
+        matches!(tcp.recovery, RecoverySettings::Sack(_) | RecoverySettings::Fack(_) | RecoverySettings::Rack(_));
+    if needs_sack && !tcp.sack {
+        let message = "recovery by SACK needs a receiver that sends it: `sack = true`";
+        let error = ScenarioError::new(Mistake::Conflict, message).note("without SACK, preset `newreno` comes nearest");
+        return Err((&[&["recovery"], &["sack"]], error));
     }
     if matches!(tcp.recovery, RecoverySettings::Rack(_)) && tcp.limited_transmit {
         let message =

@@ -560,6 +560,11 @@ impl Core {
         self.timer = (self.snd_una < self.snd_max).then(|| now + self.rto.current());
     }
 
+    /// SND.FACK: the forward-most data that the receiver is known to hold ends there (Mathis and Mahdavi 1996).
+    pub fn forward_most(&self) -> u64 {
+        self.board.highest_sacked().map_or(self.snd_una, |highest| highest.max(self.snd_una))
+    }
+
     /// Bytes before SND.NXT that the receiver is known to hold, while SND.NXT catches up after a timeout.
     pub fn sacked_before_next(&mut self) -> u64 {
         if self.snd_nxt < self.snd_max { self.board.sacked_below(self.snd_nxt) } else { 0 }

@@ -9,9 +9,9 @@ use cellwind_engine::{deserialize_by_type, impl_text};
 use super::amount::{PerAck, Segments, Window};
 use super::settings::{
     AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, DSackSettings,
-    EifelSettings, FRtoSettings, InitialWindow, LinuxUndoSettings, MinimumRttSettings, NewRenoSettings, PerAckFilter,
-    RackSettings, RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings, VenoSettings,
-    WestwoodSettings,
+    EifelSettings, FRtoSettings, FackSettings, InitialWindow, LinuxUndoSettings, MinimumRttSettings, NewRenoSettings,
+    PerAckFilter, RackSettings, RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings,
+    VenoSettings, WestwoodSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
@@ -21,6 +21,7 @@ deserialize_by_type!(RecoverySettings {
     Sack(settings: SackSettings),
     Vegas(settings: ClassicSettings),
     Rack(settings: RackSettings),
+    Fack(settings: FackSettings),
 });
 deserialize_by_type!(CongestionSettings {
     Aimd(settings: AimdSettings),

@@ -3,11 +3,14 @@
 //! A recovery is one file and one variant of [`Recovery`]. It works on the [`Core`], the reliable part of
 //! the sender, which it shares with every other recovery.
 
+mod fack;
 mod newreno;
 mod prr;
 mod rack;
+mod reduction;
 mod reno;
 mod sack;
+mod scoreboard;
 mod tahoe;
 mod vegas;
 
@@ -18,6 +21,7 @@ use cellwind_engine::time::Time;
 use super::board::Segment;
 use super::core::Core;
 use super::settings::{BugFix, RecoverySettings, TcpSettings};
+use fack::Fack;
 use newreno::NewReno;
 use rack::Rack;
 use reno::Reno;
@@ -104,6 +108,7 @@ pub(crate) enum Recovery {
     Sack(Sack),
     Vegas(Vegas),
     Rack(Box<Rack>),
+    Fack(Fack),
 }
 
 impl Recovery {
@@ -118,6 +123,7 @@ impl Recovery {
                 let clock = settings.timestamps.then_some(settings.timestamp_clock);
                 Recovery::Rack(Box::new(Rack::new(rack, clock)))
             }
+            RecoverySettings::Fack(fack) => Recovery::Fack(Fack::new(fack)),
         }
     }
 }
@@ -132,6 +138,7 @@ macro_rules! each {
             Recovery::Sack($recovery) => $call,
             Recovery::Vegas($recovery) => $call,
             Recovery::Rack($recovery) => $call,
+            Recovery::Fack($recovery) => $call,
         }
     };
 }

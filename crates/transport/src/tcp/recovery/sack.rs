@@ -3,56 +3,27 @@
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::time::Time;
 
+use super::scoreboard::{Next, Repair, lose_by_runs, send_in_open};
 use super::{Ack, LossRecovery, Timer};
 use crate::tcp::core::Core;
-use crate::tcp::settings::{Rescue, SackSettings};
+use crate::tcp::settings::{Rescue, SackPartialAck, SackSettings};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sack {
+    repair: Repair,
     rescue: Rescue,
-    phase: Phase,
-    /// RecoveryPoint; kept after a timeout, below which no new recovery starts (§5.1).
-    recovery_point: u64,
-    /// HighRxt: everything below was considered for retransmission in this recovery.
-    high_rxt: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Open,
-    Recovery {
-        /// RescueRxt, once a rescue retransmission was sent.
-        rescue_rxt: Option<u64>,
-    },
-}
-
-/// What NextSeg (RFC 6675 §4) chose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    Resend(u64),
-    New,
-    Rescue(u64),
+    partial_ack: SackPartialAck,
+    /// RecoveryPoint of the last loss that proved to be none.
+    spurious_until: u64,
 }
 
 impl Sack {
     pub fn new(settings: &SackSettings) -> Self {
-        Sack { rescue: settings.rescue, phase: Phase::Open, recovery_point: 0, high_rxt: 0 }
-    }
-
-    /// IsLost (§4) for all segments at once: it holds below the run of SACKed data that, with those above it, makes
-    /// DupThresh runs or more than (DupThresh − 1) · SMSS bytes.
-    fn find_losses(core: &mut Core) {
-        let enough = u64::from(core.dup_thresh.saturating_sub(1)) * core.mss;
-        let (mut runs, mut bytes) = (0, 0);
-        let reaches = |&(start, end): &(u64, u64)| {
-            runs += 1;
-            bytes += end - start;
-            runs >= core.dup_thresh || bytes > enough
-        };
-        let run = core.board.runs().rev().find(reaches);
-        if let Some((start, _)) = run {
-            // differs: what was found lost stays lost, though runs of less than a segment may join to fewer.
-            core.lose_below(start);
+        Sack {
+            repair: Repair::new(settings.reduction),
+            rescue: settings.rescue,
+            partial_ack: settings.partial_ack,
+            spurious_until: 0,
         }
     }
 
@@ -61,64 +32,40 @@ impl Sack {
         core.board.at(core.snd_una).is_some_and(|segment| segment.lost && !segment.sacked)
     }
 
-    /// NextSeg: rules 1 to 4 in their order.
-    fn next(&self, core: &Core) -> Option<Next> {
-        let missing = core.board.first_missing(self.high_rxt.max(core.snd_una));
-        let hole = missing.filter(|segment| core.board.highest_sacked().is_some_and(|highest| segment.end < highest));
-        if let Some(segment) = hole.filter(|segment| segment.lost) {
-            return Some(Next::Resend(segment.start));
-        }
-        if core.can_send_new() {
-            return Some(Next::New);
-        }
-        if let Some(segment) = hole {
-            return Some(Next::Resend(segment.start));
-        }
-        let Phase::Recovery { rescue_rxt } = self.phase else { return None };
-        let may_rescue = self.rescue == Rescue::On && rescue_rxt.is_none_or(|rescued| core.snd_una > rescued);
-        core.board.last_missing().filter(|_| may_rescue).map(|segment| Next::Rescue(segment.start))
-    }
-
-    /// §5 (4): enters recovery.
-    fn enter(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
-        self.recovery_point = core.snd_max; // (4.1)
-        self.phase = Phase::Recovery { rescue_rxt: None };
-        core.begin_fast_retransmit(now, out);
-        core.windows.cwnd = core.reduced; // (4.2)
-        core.resend(core.snd_una, now, out); // (4.3)
-        self.high_rxt = core.board.at(core.snd_una).map_or(core.snd_una, |segment| segment.end);
-    }
-
-    /// §5 (C): sends while the pipe leaves room for a segment.
+    /// §5 (C), with NextSeg (§4): rules 1 to 4 in their order.
     fn fill_pipe(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
-        while core.windows.cwnd >= core.board.pipe() + core.mss {
-            let Some(next) = self.next(core) else { return };
-            if !core.pace_allows(now) {
-                return;
+        let rescue = self.rescue;
+        self.repair.fill_pipe(core, now, out, |repair, core| {
+            let hole = repair.next_hole(core);
+            if let Some((start, true)) = hole {
+                return Some(Next::Resend(start));
             }
-            match next {
-                Next::Resend(start) => {
-                    core.resend(start, now, out);
-                    self.high_rxt = core.board.at(start).map_or(start, |segment| segment.end); // (C.2)
-                }
-                Next::New => core.send_new(now, out), // (C.3)
-                Next::Rescue(start) => {
-                    let counted = core.board.at(start).is_some_and(|segment| segment.resent);
-                    core.resend(start, now, out);
-                    if !counted {
-                        core.board.discount_resent(start); // HighRxt stays where it is, and SetPipe asks for that
-                    }
-                    self.phase = Phase::Recovery { rescue_rxt: Some(self.recovery_point) };
-                }
+            if core.can_send_new() {
+                return Some(Next::New);
             }
+            if let Some((start, false)) = hole {
+                return Some(Next::Resend(start));
+            }
+            let may_rescue = rescue == Rescue::On && repair.may_rescue(core);
+            core.board.last_missing().filter(|_| may_rescue).map(|segment| Next::Rescue(segment.start))
+        });
+    }
+
+    /// Whether a partial ACK resends SND.UNA whatever the pipe says (Gurtov and Ludwig 2003 §III.A).
+    fn partial_ack_resends(&self, core: &Core) -> bool {
+        match self.partial_ack {
+            SackPartialAck::Pipe => false,
+            SackPartialAck::Resend => true,
+            SackPartialAck::ResendUntilRecoveryPoint => core.snd_una < self.spurious_until,
         }
     }
 }
 
 impl LossRecovery for Sack {
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
-        Self::find_losses(core);
-        if self.phase != Phase::Open {
+        lose_by_runs(core);
+        if self.repair.is_recovering() {
+            self.repair.on_ack(core);
             self.fill_pipe(core, now, out);
             return;
         }
@@ -126,9 +73,9 @@ impl LossRecovery for Sack {
             return; // §2: only an ACK with new SACK information counts as duplicate
         }
         core.duplicate_acks += 1;
-        let may_enter = core.snd_una >= self.recovery_point;
-        if may_enter && (core.duplicate_acks >= core.dup_thresh || Self::front_is_lost(core)) {
-            self.enter(core, now, out);
+        let is_lost = core.duplicate_acks >= core.dup_thresh || Self::front_is_lost(core);
+        if self.repair.may_begin(core) && is_lost {
+            self.repair.begin(core, false, now, out);
             self.fill_pipe(core, now, out);
         } else if core.duplicate_acks < core.dup_thresh {
             core.limited_transmit(now, out); // §5 (3)
@@ -136,46 +83,45 @@ impl LossRecovery for Sack {
     }
 
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
-        Self::find_losses(core);
-        match self.phase {
-            Phase::Open => core.grow(ack.acked, now),
-            Phase::Recovery { .. } if core.snd_una >= self.recovery_point => self.phase = Phase::Open, // §5 (A)
-            Phase::Recovery { .. } => self.fill_pipe(core, now, out),
+        lose_by_runs(core);
+        if !self.repair.is_recovering() {
+            core.grow(ack.acked, now);
+        } else if core.snd_una >= self.repair.recovery_point {
+            self.repair.end(core); // §5 (A)
+        } else {
+            self.repair.on_ack(core);
+            if self.partial_ack_resends(core) {
+                self.repair.resend(core, core.snd_una, now, out); // in the pipe as every other
+            }
+            self.fill_pipe(core, now, out);
         }
         Timer::Restart
     }
 
     fn on_timeout(&mut self, core: &mut Core, _: Time) {
-        self.recovery_point = core.snd_max; // §5.1
-        self.phase = Phase::Open;
-        self.high_rxt = core.snd_una;
+        self.repair.on_timeout(core);
     }
 
     fn on_spurious(&mut self, core: &mut Core) {
-        self.phase = Phase::Open;
-        self.recovery_point = core.snd_una; // nothing was sent again whose duplicates could mislead (§5.1)
+        self.spurious_until = self.repair.recovery_point;
+        self.repair.abandon(core);
     }
 
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
-        match self.phase {
-            // After a timeout the receiver already holds some of what lies before SND.NXT.
-            Phase::Open => {
-                let window = core.windows.cwnd + core.sacked_before_next();
-                core.send_within(window, now, out);
-            }
-            Phase::Recovery { .. } => {}
+        if !self.repair.is_recovering() {
+            send_in_open(core, now, out);
         }
     }
 
     fn resume(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
-        match self.phase {
-            Phase::Open => self.send(core, now, out),
-            Phase::Recovery { .. } => self.fill_pipe(core, now, out),
+        match self.repair.is_recovering() {
+            true => self.fill_pipe(core, now, out),
+            false => send_in_open(core, now, out),
         }
     }
 
     fn is_recovering(&self) -> bool {
-        self.phase != Phase::Open
+        self.repair.is_recovering()
     }
 }
 
@@ -195,7 +141,7 @@ mod tests {
     }
 
     fn lost(core: &mut Core) -> Vec<u64> {
-        Sack::find_losses(core);
+        lose_by_runs(core);
         core.board.iter().filter(|segment| segment.lost).map(|segment| segment.start).collect()
     }
 
@@ -235,7 +181,7 @@ mod tests {
                     !is_sacked[place] && (runs >= 3 || bytes > 200)
                 };
                 let expected: Vec<u64> = (0..30).filter(|&n| is_lost(n)).map(|n| 1 + 100 * n as u64).collect();
-                Sack::find_losses(&mut core);
+                lose_by_runs(&mut core);
                 let holes = core.board.iter().filter(|segment| segment.lost && !segment.sacked);
                 assert_eq!(holes.map(|segment| segment.start).collect::<Vec<_>>(), expected);
             }

@@ -20,6 +20,8 @@ pub enum RecoverySettings {
     Vegas(ClassicSettings),
     /// Recovery by the times of transmissions, with a probe at the tail (RACK-TLP, RFC 8985).
     Rack(RackSettings),
+    /// Recovery by forward acknowledgement: all that is missing below SACKed data is lost (Mathis and Mahdavi 1996).
+    Fack(FackSettings),
 }
 
 /// Settings of Tahoe, Reno and Vegas.
@@ -52,6 +54,61 @@ impl Default for NewRenoSettings {
 pub struct SackSettings {
     /// Whether a partial ACK in recovery may send the "rescue" retransmission (RFC 6675 §4, rule 4 of NextSeg).
     pub rescue: Rescue,
+    /// Whether a partial ACK resends SND.UNA even when the pipe is full (NewReno-SACK; Gurtov and Ludwig 2003 §III.A).
+    pub partial_ack: SackPartialAck,
+    /// How the window comes down to what a loss leaves of it.
+    pub reduction: ReductionSettings,
+}
+
+/// Settings of FACK (Mathis and Mahdavi 1996).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FackSettings {
+    /// How the window comes down to what a loss leaves of it.
+    pub reduction: ReductionSettings,
+    /// Halves again what a loss in slow start leaves, because slow start has overshot by a window ("overdamping", the
+    /// `ss-div4_` of ns-2).
+    pub overdamping: bool,
+    /// What the sender does when it sees that the path reorders.
+    pub reordering: Reordering,
+}
+
+/// What a partial ACK does in SACK recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SackPartialAck {
+    /// Nothing but what the pipe allows (RFC 6675 §5).
+    #[default]
+    Pipe,
+    /// Resends SND.UNA, as NewReno does, and counts it in the pipe.
+    Resend,
+    /// The same after a timeout that proved spurious, until all that was outstanding then is acknowledged.
+    ResendUntilRecoveryPoint,
+}
+
+/// How the window comes down to what a loss leaves of it, in a recovery that counts what is in the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReductionSettings {
+    /// When the loss is found (RFC 6675 §5): nothing is sent until that much has left the network.
+    #[default]
+    AtOnce,
+    /// One segment for every second ACK, while the window is above half of the threshold (Linux 2.4).
+    RateHalving,
+    /// By half of what SACK blocks report as having left the network (`rampdown_` of ns-2's Fack).
+    RampDown,
+}
+
+/// What FACK does when it sees reordering: data below SACKed data that arrives late by its first transmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reordering {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// DupThresh rises to the distance seen, at most 127 segments, and losses are found by RFC 6675 from then on, no more
+    /// by FACK (Linux 2.4).
+    Adaptive,
 }
 
 /// Whether the rescue retransmission of RFC 6675 is sent.
