@@ -68,6 +68,22 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         return conflict(&[&["d_sack"], &["sack"]], "D-SACK is a kind of SACK and needs `sack = true`");
     }
     spurious(tcp)?;
+    if !(1..=4).contains(&tcp.sack_blocks) {
+        return Err((&[&["sack_blocks"]], out_of_range(tcp.sack_blocks, "1 to 4")));
+    }
+    if !(1..=100).contains(&tcp.faults.rto_percent) {
+        return Err((&[&["faults", "rto_percent"]], out_of_range(tcp.faults.rto_percent, "1 to 100")));
+    }
+    if tcp.sack_blocks != 4 && !tcp.sack {
+        return conflict(
+            &[&["sack_blocks"], &["sack"]],
+            "there are no SACK blocks without `sack = true`, as in the preset `sack`",
+        );
+    }
+    if !tcp.echo_duplicates && !tcp.timestamps {
+        let why = "no timestamp is echoed without `timestamps = true`, as in the preset `newreno-eifel`";
+        return conflict(&[&["echo_duplicates"], &["timestamps"]], why);
+    }
     if tcp.delayed_ack.quick > 0 && tcp.delayed_ack.every == 1 {
         let keys: &[Keys] = &[&["delayed_ack", "quick"], &["delayed_ack", "every"]];
         return conflict(keys, "every ACK leaves at once: `quick` is for delayed ACKs, with `every` of 2 or more");

@@ -14,11 +14,9 @@ use super::delivery_rate::DeliveryRate;
 use super::ecn::Ecn;
 use super::options;
 use super::pacing::Pacer;
+use super::persist::Persist;
 use super::rto::Rto;
-use super::settings::{
-    InitialWindow, Lifetime, Pacing, RecoverySettings, Response, RttTiming, SpuriousSettings, TcpSettings,
-};
-use super::spurious::response::Learnt;
+use super::settings::{InitialWindow, Lifetime, Pacing, RecoverySettings, RttTiming, SpuriousSettings, TcpSettings};
 use super::spurious::{Reaction, Retransmissions};
 
 mod pace;
@@ -42,6 +40,16 @@ pub struct Counters {
     pub reactions_undone: u64,
     /// Reductions of the window that echoes of marks asked for (RFC 3168 §6.1.2).
     pub marks_answered: u64,
+    /// Segments sent to a window of zero, to learn whether it has opened (RFC 9293 §3.8.6.1).
+    pub window_probes: u64,
+    /// ACKs of what was never sent (RFC 9293 §3.10.7.4).
+    pub unacceptable_acks: u64,
+    /// SACK blocks that are empty or reach beyond what was sent.
+    pub unacceptable_blocks: u64,
+    /// Echoed timestamps that this end cannot have sent.
+    pub unacceptable_echoes: u64,
+    /// SYNs that came when the connection was established.
+    pub unexpected_syns: u64,
     /// Round-trip samples taken.
     pub rtt_samples: u64,
     /// Sum of the samples.
@@ -60,6 +68,11 @@ impl Counters {
             necessary_timeouts: self.necessary_timeouts + other.necessary_timeouts,
             reactions_undone: self.reactions_undone + other.reactions_undone,
             marks_answered: self.marks_answered + other.marks_answered,
+            window_probes: self.window_probes + other.window_probes,
+            unacceptable_acks: self.unacceptable_acks + other.unacceptable_acks,
+            unacceptable_blocks: self.unacceptable_blocks + other.unacceptable_blocks,
+            unacceptable_echoes: self.unacceptable_echoes + other.unacceptable_echoes,
+            unexpected_syns: self.unexpected_syns + other.unexpected_syns,
             rtt_samples: self.rtt_samples + other.rtt_samples,
             rtt_sum: self.rtt_sum + other.rtt_sum,
         }
@@ -73,7 +86,7 @@ pub(crate) struct Core {
     /// Payload of a full segment (SMSS, RFC 5681 §2).
     pub mss: u64,
     header: u16,
-    timestamps: Option<Span>,
+    pub timestamps: Option<Span>,
     ts_recent: u32,
     /// The acknowledgement number on what is sent: the peer's SYN, unless the peer sends data too.
     pub rcv_nxt: u64,
@@ -101,7 +114,7 @@ pub(crate) struct Core {
     pub windows: Windows,
     /// The window that the present fast recovery leads to.
     pub reduced: u64,
-    congestion: Congestion,
+    pub congestion: Congestion,
     pub ecn: Ecn,
     /// The pace of segments, if they have one.
     pacer: Option<Box<Pacer>>,
@@ -117,8 +130,12 @@ pub(crate) struct Core {
     limited_bytes: u64,
 
     pub rto: Rto,
+    /// Bytes sent beyond the receiver's window, by a fault.
+    pub overrun: u64,
+    /// Probing of a closed window.
+    pub persist: Persist,
     /// The round-trip sample that the last acknowledgement of new data gave.
-    sampled: Option<Span>,
+    pub sampled: Option<Span>,
     /// When the retransmission timer expires.
     pub timer: Option<Time>,
     /// The one segment being timed when timing is per window: its end and when it was sent.
@@ -179,7 +196,9 @@ impl Core {
             retransmissions: Retransmissions::new(settings.spurious != SpuriousSettings::Off && settings.d_sack),
             begun: None,
             limited_bytes: 0,
-            rto: Rto::new(&rto),
+            rto: Rto::new(&rto).with_percent(settings.faults.rto_percent),
+            overrun: u64::from(settings.faults.window_overrun) * mss,
+            persist: Persist::default(),
             sampled: None,
             timer: None,
             timed: None,
@@ -205,69 +224,6 @@ impl Core {
             InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
             InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14600)),
         }
-    }
-
-    /// A reaction to a supposed loss that begins now, before anything is sent again.
-    pub fn reaction(&mut self, cause: Cause, timeouts: u32, now: Time) -> Reaction {
-        if timeouts <= 1 {
-            self.retransmissions.clear();
-        }
-        Reaction {
-            cause,
-            timeouts,
-            windows: self.windows,
-            flight: self.flight(),
-            snd_max: self.snd_max,
-            at: now,
-            retransmit_ts: self.timestamps.map_or(0, |clock| ticks(now, clock)),
-        }
-    }
-
-    /// Takes a reaction back that proved spurious, and goes on with new data.
-    pub fn undo(&mut self, reaction: &Reaction, response: Response, acked: u64, out: &mut Outbox) {
-        self.snd_nxt = self.snd_max; // RFC 4015 §3 (8)
-        let learnt = Learnt {
-            windows: self.windows,
-            flight: self.flight(),
-            acked,
-            initial_window: self.initial_window(),
-            mss: self.mss,
-        };
-        self.windows = response.windows(reaction, &learnt);
-        if response.restores(reaction) {
-            self.congestion.undo();
-        }
-        if reaction.cause == Cause::Timeout {
-            self.rto.on_spurious_timeout(self.sampled, self.snd_max);
-        }
-        self.counters.reactions_undone += 1;
-        let by_timer = u64::from(reaction.cause == Cause::Timeout);
-        out.fact(self.fact(FactKind::ReactionUndone).values(u64::from(reaction.timeouts), by_timer));
-    }
-
-    /// Sends up to two new segments, whatever the congestion window says, and nothing old (RFC 5682 §2.1 (2b)).
-    pub fn probe(&mut self, now: Time, out: &mut Outbox) {
-        self.snd_nxt = self.snd_max;
-        for _ in 0..2 {
-            if self.can_send_new() {
-                self.send_new(now, out);
-            }
-        }
-    }
-
-    /// Repairs after all when new segments were sent in vain, by slow start from three (RFC 5682 §2.1 (3a)), and from
-    /// SND.UNA if it is to go back.
-    pub fn go_back(&mut self, goes_back: bool) {
-        self.windows.cwnd = 3 * self.mss;
-        if goes_back {
-            self.snd_nxt = self.snd_una;
-        }
-        self.confirm_timeout();
-    }
-
-    /// A timeout proved necessary.
-    pub fn confirm_timeout(&mut self) {
-        self.rto.on_necessary_timeout(self.sampled.is_some());
     }
 
     /// Goes back to the initial window, if it is smaller, after a time without sending (RFC 5681 §4.1).
@@ -357,7 +313,7 @@ impl Core {
     /// Counts a fast retransmit at SND.UNA and lowers the threshold (RFC 5681 §3.2 (2)).
     pub fn begin_fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
         self.counters.fast_retransmits += 1;
-        self.begun = Some(self.reaction(Cause::DuplicateAcks, 0, now));
+        self.begun = Some(self.reaction(Cause::DuplicateAcks, 0, false, now));
         let fact = self.fact(FactKind::FastRetransmit);
         out.fact(fact.values(self.snd_max - self.snd_una, u64::from(self.duplicate_acks)));
         let again = self.board.at(self.snd_una).is_some_and(|segment| segment.transmissions > 1);
@@ -440,7 +396,7 @@ impl Core {
         }
     }
 
-    fn send_new_until(&mut self, end: u64, now: Time, out: &mut Outbox) {
+    pub fn send_new_until(&mut self, end: u64, now: Time, out: &mut Outbox) {
         let start = self.snd_max;
         self.board.push(start, end, now);
         self.snd_max = end;
@@ -473,8 +429,13 @@ impl Core {
         if packet.sack.is_empty() {
             return 0;
         }
+        let snd_max = self.snd_max;
+        let is_unacceptable = |&(start, end): &(u64, u64)| start >= end || end > snd_max;
+        let unacceptable = packet.sack.iter(packet.ack).filter(is_unacceptable).count();
+        self.counters.unacceptable_blocks += unacceptable as u64;
+        // D-SACK below the ACK tells nothing here.
         let blocks = packet.sack.iter(packet.ack);
-        let above = blocks.filter(|&(start, _)| start >= packet.ack); // D-SACK below the ACK tells nothing here
+        let above = blocks.filter(|&(start, end)| start >= packet.ack && start < end && end <= snd_max);
         let delivery_rate = &mut self.delivery_rate;
         let newly_sacked = self.board.mark_reported(above, |segment| {
             if let Some(delivery) = delivery_rate {
@@ -537,10 +498,16 @@ impl Core {
     }
 
     /// The round trip by the echoed timestamp (RFC 7323 §4.1).
-    pub fn timestamp_sample(&self, packet: &Packet, clock: Span, now: Time) -> Option<Span> {
+    pub fn timestamp_sample(&mut self, packet: &Packet, clock: Span, now: Time) -> Option<Span> {
         let (_, echo) = packet.timestamps;
-        let present = packet.flags.has(Flags::TIMESTAMPS) && echo != 0;
-        present.then(|| clock * u64::from(ticks(now, clock).wrapping_sub(echo)))
+        if !packet.flags.has(Flags::TIMESTAMPS) || echo == 0 {
+            return None;
+        }
+        // What was echoed must have been sent: not later than now, nor before time began.
+        let age = u64::from(ticks(now, clock).wrapping_sub(echo));
+        let is_possible = age < 1 << 31 && age <= now.as_nanos() / clock.as_nanos();
+        self.counters.unacceptable_echoes += u64::from(!is_possible);
+        is_possible.then(|| clock * age)
     }
 
     /// The tick of the timestamp clock, when timestamps are on.
@@ -622,8 +589,7 @@ impl Core {
     /// The end of the next new segment; the FIN rides on the last one if the window has room for it.
     ///
     /// With nothing outstanding a window smaller than a segment still gets what fits (RFC 9293 §3.8.6.2.1).
-    /// A window of zero is not probed: the receivers here never close theirs.
-    fn next_new(&self) -> Option<u64> {
+    pub fn next_new(&self) -> Option<u64> {
         let idle = self.snd_una == self.snd_max;
         let most = if idle { self.mss.min(self.snd_wnd) } else { self.mss };
         let data = self.written.saturating_sub(self.snd_max).min(most);

@@ -12,6 +12,7 @@ pub(crate) mod delivery_rate;
 pub(crate) mod ecn;
 pub(crate) mod options;
 pub(crate) mod pacing;
+mod persist;
 pub mod receiver;
 pub(crate) mod recovery;
 pub mod rto;

@@ -21,10 +21,12 @@ pub struct Receiver {
     header: u64,
     syn_header: u64,
     window: u32,
+    most_window: u32,
     sack: bool,
     d_sack: bool,
     ecn: EcnEcho,
     most_blocks: usize,
+    echo_duplicates: bool,
     delayed_ack: DelayedAck,
     timestamp_clock: Option<Span>,
 
@@ -43,6 +45,8 @@ pub struct Receiver {
     stamp_recent: Time,
     last_ack_sent: u64,
     fin: Option<u64>,
+    /// Segments with data that were not taken.
+    refused: u64,
 }
 
 impl Receiver {
@@ -53,11 +57,14 @@ impl Receiver {
             flow,
             header: settings.header.as_bytes() + options::on_segment(settings),
             syn_header: settings.header.as_bytes() + options::on_syn(settings),
+            most_window: advertised(settings.receive_window.bytes(payload), settings.window_scaling),
             window: advertised(settings.receive_window.bytes(payload), settings.window_scaling),
             sack: settings.sack,
             d_sack: settings.d_sack,
             ecn: EcnEcho { wanted: settings.ecn, ..EcnEcho::default() },
-            most_blocks: options::most_sack_blocks(settings),
+            most_blocks: options::most_sack_blocks(settings).min(settings.sack_blocks as usize),
+            echo_duplicates: settings.echo_duplicates,
+            refused: 0,
             delayed_ack: settings.delayed_ack,
             quick: settings.delayed_ack.quick,
             timestamp_clock: settings.timestamps.then_some(settings.timestamp_clock),
@@ -99,6 +106,7 @@ impl Receiver {
                 self.rcv_nxt = self.runs.absorb(end);
             }
         }
+        self.refused += u64::from(!acceptable && end > before);
         let nothing_new = duplicate == Some((start, end));
         let received = Fact::new(FactKind::SegmentReceived, self.flow).about(start, packet.payload);
         out.fact(received.values(self.rcv_nxt, u64::from(nothing_new)));
@@ -180,6 +188,27 @@ impl Receiver {
         self.fin == Some(self.rcv_nxt)
     }
 
+    /// Segments with data that were outside of the window or behind the FIN.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Closes or opens the window, up to what the buffer allows, and tells the sender.
+    pub fn set_window(&mut self, window: u32, now: Time, out: &mut Outbox) {
+        self.window = window.min(self.most_window);
+        if self.rcv_nxt > 0 {
+            self.acknowledge(None, now, out);
+        }
+    }
+
+    /// Repeats the last acknowledgement three times, so that a sender that waits for a timeout starts a fast retransmit: what
+    /// a terminal may do when a handover ends (Teyeb 2007, 7.1.1).
+    pub fn ask_for_retransmission(&mut self, now: Time, out: &mut Outbox) {
+        if self.rcv_nxt > 0 {
+            (0..3).for_each(|_| self.acknowledge(None, now, out));
+        }
+    }
+
     /// The advertised window in bytes.
     pub fn window(&self) -> u32 {
         self.window
@@ -209,6 +238,9 @@ impl Receiver {
             return;
         }
         let is_first = self.rcv_nxt == 0;
+        if !self.echo_duplicates && packet.end() <= self.last_ack_sent && !is_first {
+            return; // RFC 1323 §3.4 (2): only a segment that holds Last.ACK.sent
+        }
         let is_newer = packet.timestamps.0.wrapping_sub(self.ts_recent) < 1 << 31;
         if packet.flags.has(Flags::TIMESTAMPS) && (is_first || is_newer) {
             self.ts_recent = packet.timestamps.0;

@@ -14,6 +14,8 @@ pub struct Rto {
     base: Span,
     backoff: u32,
     spurious: Adaptation,
+    /// What is made of the RTO; below 100 by a fault.
+    percent: u32,
 }
 
 /// What spurious timeouts have taught the timer.
@@ -43,7 +45,15 @@ impl Rto {
             base: settings.initial,
             backoff: 0,
             spurious: Adaptation::default(),
+            percent: 100,
         }
+    }
+
+    /// The same with a timer that makes `percent` of each RTO ([`FaultSettings::rto_percent`]).
+    ///
+    /// [`FaultSettings::rto_percent`]: super::settings::FaultSettings::rto_percent
+    pub fn with_percent(self, percent: u32) -> Self {
+        Rto { percent, ..self }
     }
 
     /// Takes a round-trip sample from an ACK up to `ack` and returns it as the clock saw it; ends the back-off (RFC 6298
@@ -60,7 +70,7 @@ impl Rto {
             }
         }
         if let Some((_, srtt, rttvar)) = self.spurious.floor.take_if(|(above, ..)| ack > *above) {
-            self.srtt = Some(srtt.max(sample)); // RFC 4015 §3 (10)
+            self.srtt = Some(srtt.max(sample)); // RFC 4015 §3.1 (11)
             self.rttvar = rttvar.max(sample / 2);
         }
         self.derive();
@@ -81,6 +91,9 @@ impl Rto {
         let variance = (self.rttvar * 4).max(floor); // K = 4
         let minimum = (self.settings.minimum + self.spurious.raised).min(self.settings.maximum);
         self.base = (srtt + variance).clamp(minimum, self.settings.maximum); // §2.4, §2.5
+        if self.percent < 100 {
+            self.base = self.base * u64::from(self.percent) / 100;
+        }
     }
 
     /// The timer expired, for the `timeouts`-th time in a row: the RTO doubles (RFC 6298 §5.5).
@@ -108,7 +121,7 @@ impl Rto {
                 self.spurious.raised = (self.spurious.raised + raise.step).min(self.settings.maximum);
             }
             AfterSpurious::Rfc4015 => {
-                // RFC 4015 §3 (0): SRTT_prev and RTTVAR_prev
+                // RFC 4015 §3.1 (0): SRTT_prev and RTTVAR_prev
                 let floor = |(srtt, rttvar)| (snd_max, srtt + self.settings.granularity * 2, rttvar);
                 self.spurious.floor = self.spurious.before.map(floor);
             }
@@ -311,7 +324,7 @@ mod tests {
 
     #[test]
     fn rfc_4015_raises_the_estimate_with_the_first_sample_of_new_data() {
-        // §3 (0), (10): SRTT_prev = 300 + 2 G, RTTVAR_prev = 0; the sample of 500 ms is larger.
+        // §3.1 (0), (11): SRTT_prev = 300 + 2 G, RTTVAR_prev = 0; the sample of 500 ms is larger.
         let mut rto = settled(AfterSpurious::Rfc4015);
         learn(&mut rto);
         rto.on_sample(Span::from_millis(400), 8000); // of data from before

@@ -28,6 +28,7 @@ pub struct Sender {
     sack_permitted: bool,
     restart_on_duplicate_ack: bool,
     seed_from_syn: bool,
+    resend_all: bool,
     attempts: u32,
     /// Expiries of the timer since SND.UNA last moved.
     expiries: u32,
@@ -70,6 +71,8 @@ struct Told {
     acked: u64,
     /// It is a duplicate (RFC 5681 §2).
     is_duplicate: bool,
+    /// Bytes newly reported by SACK blocks.
+    newly_sacked: u64,
     /// The lowest of the segments sent once that it is the first to report.
     original: Option<u64>,
 }
@@ -94,6 +97,7 @@ impl Sender {
             sack_permitted: settings.sack,
             restart_on_duplicate_ack: settings.rto.restart_on_duplicate_ack,
             seed_from_syn: settings.rto.seed_from_syn,
+            resend_all: settings.faults.resend_all,
             attempts: settings.rto.attempts,
             expiries: 0,
             expired_at: None,
@@ -196,6 +200,7 @@ impl Sender {
                 self.core.rto.back_off();
                 self.send_syn_ack(transmissions + 1, now, out);
             }
+            State::Established if self.core.snd_wnd == 0 => self.core.probe_window(now, out),
             State::Established => self.on_retransmission_timeout(now, out),
             State::Closed | State::Finished | State::GivenUp => {}
         }
@@ -311,12 +316,13 @@ impl Sender {
         self.state = State::Established;
         self.expiries = 0;
         self.core.snd_una = 1;
-        self.core.snd_wnd = u64::from(packet.window);
+        self.core.snd_wnd = self.core.window_of(packet);
         self.core.timer = None;
         let lost = transmissions > 1;
         if !lost {
-            let by_timestamp = |clock| self.core.timestamp_sample(packet, clock, now);
-            let sample = self.core.timestamp_clock().and_then(by_timestamp).unwrap_or(now - sent);
+            let clock = self.core.timestamp_clock();
+            let by_timestamp = clock.and_then(|clock| self.core.timestamp_sample(packet, clock, now));
+            let sample = by_timestamp.unwrap_or(now - sent);
             if self.seed_from_syn {
                 self.core.take_sample(sample, 1, out);
             }
@@ -329,15 +335,17 @@ impl Sender {
 
     fn on_ack(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
         let core = &mut self.core;
+        core.counters.unexpected_syns += u64::from(packet.flags.has(Flags::SYN));
         if packet.ack > core.snd_max {
+            core.counters.unacceptable_acks += 1;
             return; // acknowledges what was never sent (RFC 9293 §3.10.7.4)
         }
         let before = core.snd_una;
         let fact = core.fact(FactKind::AckReceived).about(packet.ack, 0);
         out.fact(fact.values(before, packet.sack.len() as u64));
-        let same_window = core.snd_wnd == u64::from(packet.window);
-        if packet.ack >= before {
-            core.snd_wnd = u64::from(packet.window); // not from an old segment (RFC 9293 §3.10.7.4)
+        let same_window = core.snd_wnd == core.window_of(packet);
+        if packet.ack >= before && core.take_window(packet) {
+            self.expiries = 0; // not from an old segment (RFC 9293 §3.10.7.4)
         }
         core.begin_ack(now);
         let recovery = &mut self.recovery;
@@ -362,7 +370,7 @@ impl Sender {
             }
             self.core.notice(ack.acked, self.recovery.is_recovering(), now);
             self.core.take_echo(packet.flags, ack.acked);
-            let told = Told { acked: ack.acked, is_duplicate: false, original };
+            let told = Told { acked: ack.acked, is_duplicate: false, newly_sacked, original };
             let grows = self.judge(packet, told, now, out);
             if !grows
                 || self.recovery.on_new_ack(&mut self.core, ack, now, out) == Timer::Restart
@@ -376,9 +384,9 @@ impl Sender {
             }
             // RFC 5681 §2, definition of a duplicate acknowledgement: data outstanding, no data, no SYN, no FIN, the same
             // window; RFC 6675 §2: or new SACK information
-            let is_plain = same_window && !packet.occupies_sequence_space();
+            let is_plain = same_window && core.snd_wnd > 0 && !packet.occupies_sequence_space(); // nor the answer to a probe
             let is_duplicate = packet.ack == before && core.snd_una < core.snd_max && (is_plain || newly_sacked > 0);
-            let told = Told { acked: 0, is_duplicate, original }; // if not, a D-SACK block, for instance
+            let told = Told { acked: 0, is_duplicate, newly_sacked, original }; // if not, a D-SACK block, for instance
             if is_duplicate {
                 self.on_duplicate_ack(packet, newly_sacked, told, now, out);
             } else {
@@ -428,7 +436,10 @@ impl Sender {
 
     fn judge_by(&mut self, packet: &Packet, told: Told, now: Time, out: &mut Outbox) -> bool {
         let core = &mut self.core;
-        let block = packet.sack.iter(packet.ack).next().filter(|_| packet.flags.has(Flags::D_SACK));
+        let reports_duplicate = packet.flags.has(Flags::D_SACK);
+        let block = packet.sack.iter(packet.ack).next().filter(|_| reports_duplicate);
+        let others = packet.sack.iter(packet.ack).skip(usize::from(reports_duplicate));
+        let knows_sack = core.board.sacked_bytes() > 0 || told.newly_sacked > 0;
         let seen = Seen {
             packet,
             now,
@@ -437,6 +448,9 @@ impl Sender {
             snd_max: core.snd_max,
             rtt: core.last_rtt().filter(|_| told.acked > 0),
             original: told.original,
+            tells: told.acked + told.newly_sacked > 0,
+            highest: others.map(|(_, end)| end).fold(packet.ack, u64::max),
+            is_first_report_at_una: !knows_sack && block.is_some_and(|(start, _)| start == core.snd_una - told.acked),
             duplicate: block.map(|(start, end)| core.retransmissions.report(start, end)),
             can_send_new: core.can_send_new(),
         };
@@ -450,7 +464,7 @@ impl Sender {
                 true
             }
             Verdict::Spurious(reaction, response) => {
-                core.undo(&reaction, response, told.acked, out);
+                core.undo(&reaction, response, (told.acked, packet.flags.has(Flags::ECE)), out);
                 self.recovery.on_spurious(core);
                 response.grows()
             }
@@ -476,7 +490,7 @@ impl Sender {
         if self.recovery.is_recovering() {
             core.windows.cwnd = core.windows.cwnd.min(core.reduced); // not as duplicate ACKs inflated it
         }
-        let reaction = core.reaction(Cause::Timeout, self.expiries, now);
+        let reaction = core.reaction(Cause::Timeout, self.expiries, self.recovery.is_recovering(), now);
         self.spurious.on_reaction(reaction, core.snd_una);
         if self.expiries == 1 {
             core.lower_ssthresh(Cause::Timeout); // RFC 5681 §3.1: held when the same segment times out again
@@ -485,6 +499,9 @@ impl Sender {
         self.expired_at = Some(now);
         core.rto.on_timeout(self.expiries);
         self.recovery.on_timeout(core, now);
+        if self.resend_all {
+            core.send_within(core.snd_max - core.snd_una, now, out);
+        }
         self.send(now, out);
         self.core.restart_timer(now);
     }
@@ -492,6 +509,7 @@ impl Sender {
     fn send(&mut self, now: Time, out: &mut Outbox) {
         if self.state == State::Established {
             self.recovery.send(&mut self.core, now, out);
+            self.core.watch_window(now);
         }
     }
 

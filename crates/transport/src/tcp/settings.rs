@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::amount::{Segments, Window};
 
 mod congestion;
+mod faults;
 mod recovery;
 mod rto;
 mod spurious;
 
 pub use congestion::*;
+pub use faults::*;
 pub use recovery::*;
 pub use rto::*;
 pub use spurious::*;
@@ -45,6 +47,12 @@ pub struct TcpSettings {
     /// Explicit congestion notification (RFC 3168): where both ends agree, queues may mark data instead of dropping it, and a
     /// mark lowers the window once per round trip.
     pub ecn: bool,
+    /// The most SACK blocks on one ACK: four, of which three fit beside timestamps (RFC 2018 §3).
+    #[schemars(range(min = 1, max = 4))]
+    pub sack_blocks: u32,
+    /// Whether data that had arrived before updates the timestamp to echo (RFC 7323 §4.3 (2)). RFC 1323 §3.4 said no, and
+    /// then the ACK of a needless retransmission looks like one of the original.
+    pub echo_duplicates: bool,
     /// How the receiver delays acknowledgements.
     pub delayed_ack: DelayedAck,
     /// Sends a new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -64,6 +72,8 @@ pub struct TcpSettings {
     pub spurious: SpuriousSettings,
     /// The retransmission timer.
     pub rto: RtoSettings,
+    /// Faults of implementations, emulated; none by default.
+    pub faults: FaultSettings,
     /// Until when queues on the way shall carry a segment; only a queue that looks at deadlines (`expiry`) drops it then.
     pub lifetime: Lifetime,
 }
@@ -82,6 +92,8 @@ impl Default for TcpSettings {
             sack: false,
             d_sack: false,
             ecn: false,
+            sack_blocks: 4,        // RFC 2018 §3
+            echo_duplicates: true, // RFC 7323 §4.3 (2)
             delayed_ack: DelayedAck::default(),
             limited_transmit: false,
             dup_thresh: 3,
@@ -91,6 +103,7 @@ impl Default for TcpSettings {
             pacing: Pacing::Off, // RFC 5681: the ACKs clock the segments out
             spurious: SpuriousSettings::Off,
             rto: RtoSettings::default(),
+            faults: FaultSettings::default(),
             lifetime: Lifetime::Unlimited,
         }
     }

@@ -167,3 +167,42 @@ fn a_retransmission_below_the_ack_is_echoed_but_no_older_timestamp() {
     assert_eq!(give(&mut receiver, 2, stamped(0, 1000))[0].timestamps.1, 1000);
     assert_eq!(give(&mut receiver, 3, stamped(2, 12))[0].timestamps.1, 1000);
 }
+
+#[test]
+fn by_rfc_1323_a_duplicate_below_the_ack_leaves_the_echo_alone() {
+    // RFC 1323 §3.4 (2): the range of the segment must hold Last.ACK.sent. It decides what Eifel makes of lost ACKs.
+    let mut receiver = receiver(TcpSettings { timestamps: true, echo_duplicates: false, ..TcpSettings::default() });
+    let stamped =
+        |n: u64, tsval: u32| Packet { timestamps: (tsval, 0), flags: Flags::ACK.with(Flags::TIMESTAMPS), ..segment(n) };
+    give(&mut receiver, 0, stamped(0, 10));
+    assert_eq!(give(&mut receiver, 1, stamped(1, 11))[0].timestamps.1, 11);
+    assert_eq!(give(&mut receiver, 2, stamped(0, 1000))[0].timestamps.1, 11);
+    assert_eq!(give(&mut receiver, 3, stamped(2, 1001))[0].timestamps.1, 1001);
+}
+
+#[test]
+fn fewer_sack_blocks_may_be_sent_than_fit() {
+    let mut receiver = receiver(TcpSettings { sack_blocks: 2, ..with_sack() });
+    let acks: Vec<_> = (1..7).map(|n| give(&mut receiver, n, segment(2 * n))[0]).collect();
+    assert_eq!(acks[5].sack.len(), 2);
+}
+
+#[test]
+fn a_closed_window_refuses_and_counts() {
+    let mut receiver = receiver(with_sack());
+    let mut out = Outbox::new(false);
+    receiver.set_window(0, Time::ZERO, &mut out);
+    assert_eq!(out.take_packets().map(|(_, packet)| packet.window).collect::<Vec<_>>(), [0]);
+    assert_eq!((give(&mut receiver, 1, segment(0))[0].ack, receiver.refused()), (1, 1));
+    receiver.set_window(u32::MAX, Time::ZERO, &mut out); // as far as the buffer goes
+    assert_eq!(receiver.window(), 65_535);
+}
+
+#[test]
+fn three_acks_leave_on_request() {
+    let mut receiver = receiver(with_sack());
+    give(&mut receiver, 0, segment(0));
+    let mut out = Outbox::new(false);
+    receiver.ask_for_retransmission(Time::from_millis(5), &mut out);
+    assert_eq!(out.take_packets().map(|(_, packet)| packet.ack).collect::<Vec<_>>(), [101; 3]);
+}

@@ -234,3 +234,76 @@ fn recovery_by_sack_goes_on_at_the_pace() {
     assert_eq!(driven.sender.next_timeout(), Some(Time::from_nanos(219_333_334)));
     assert_eq!(driven.expire(), [3]);
 }
+
+#[test]
+fn a_closed_window_is_probed_until_it_opens() {
+    // RFC 9293 §3.8.6.1: the first probe after a retransmission timeout, the next ones at growing intervals, and no end
+    // while they are answered. The probe's byte was refused and comes again.
+    let mut driven = Driven::new(TcpSettings {
+        rto: RtoSettings { attempts: 2, ..RtoSettings::default() },
+        ..TcpSettings::default()
+    });
+    driven.write(20);
+    let closed = Packet { window: 0, ..ack(after(10)) };
+    assert_eq!(driven.take(200, closed), [0; 0]);
+    assert_eq!(driven.sender.next_timeout(), Some(Time::from_millis(1200)));
+    let mut at = 1200;
+    for n in 0..5 {
+        assert_eq!(driven.expire(), [11]);
+        assert_eq!(driven.take(at + 50, closed), [0; 0]);
+        at += 2000 << n;
+        assert_eq!(driven.sender.next_timeout(), Some(Time::from_millis(at)));
+    }
+    assert_eq!((driven.sender.counters().window_probes, driven.sender.counters().timeouts), (5, 0));
+    assert_eq!(driven.take(at, ack(after(10))).len(), 11); // the byte, and ten segments of its window
+    assert_eq!(driven.sender.cwnd(), 11 * MSS); // one ACK in slow start: no loss was supposed
+}
+
+#[test]
+fn a_window_that_closes_over_data_in_flight_is_probed_with_its_first_segment() {
+    let mut driven = Driven::new(TcpSettings::default());
+    driven.write(20);
+    assert_eq!(driven.take(200, Packet { window: 0, ..ack(after(2)) }), [0; 0]);
+    assert_eq!(driven.expire(), [3]);
+    assert_eq!((driven.sender.counters().window_probes, driven.sender.counters().timeouts), (1, 0));
+    // Five segments of window: the third to the seventh are sent again in order.
+    assert_eq!(driven.take(1300, Packet { window: 5 * MSS as u32, ..ack(after(2)) }), [3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn what_no_peer_should_send_is_counted_and_changes_nothing() {
+    let mut driven = Driven::new(TcpSettings { sack: true, timestamps: true, ..TcpSettings::default() });
+    driven.write(20);
+    let before = (driven.sender.cwnd(), driven.sender.snd_una(), driven.sender.srtt());
+    driven.take(200, ack(after(11))); // never sent
+    let mut beyond = Packet { window: 65_534, ..ack(1) };
+    beyond.sack.push(1, after(9), after(11));
+    driven.take(201, beyond);
+    let stamped = |tsecr| Packet { timestamps: (1, tsecr), flags: Flags::ACK.with(Flags::TIMESTAMPS), ..ack(after(1)) };
+    driven.take(202, Packet { flags: Flags::ACK.with(Flags::SYN), ..ack(1) });
+    let counters = driven.sender.counters();
+    assert_eq!((counters.unacceptable_acks, counters.unacceptable_blocks, counters.unexpected_syns), (1, 1, 1));
+    assert_eq!((driven.sender.cwnd(), driven.sender.snd_una(), driven.sender.srtt()), before);
+    driven.take(203, stamped(5000)); // an echo from the future
+    assert_eq!((driven.sender.counters().unacceptable_echoes, driven.sender.srtt()), (1, before.2));
+}
+
+#[test]
+fn emulated_faults_do_what_the_measurements_found() {
+    use crate::tcp::settings::FaultSettings;
+    // Gurtov 2000, 5.3: two segments beyond the window.
+    let faults = FaultSettings { window_overrun: 2, ..FaultSettings::default() };
+    let mut driven = Driven::new(TcpSettings { faults, ..TcpSettings::default() });
+    driven.write(40);
+    assert_eq!(driven.take(200, Packet { window: 3 * MSS as u32, ..ack(after(10)) }), [11, 12, 13, 14, 15]);
+    // The timer at half of the RTO: 1 s minimum.
+    let faults = FaultSettings { rto_percent: 50, ..FaultSettings::default() };
+    assert_eq!(Driven::new(TcpSettings { faults, ..TcpSettings::default() }).sender.rto(), Span::from_millis(500));
+    // Everything again at each timeout.
+    let faults = FaultSettings { resend_all: true, ..FaultSettings::default() };
+    let mut driven = Driven::new(TcpSettings { faults, ..TcpSettings::default() });
+    driven.write(40);
+    for _ in 0..2 {
+        assert_eq!(driven.expire(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    }
+}

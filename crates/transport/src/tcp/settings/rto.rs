@@ -65,7 +65,7 @@ pub enum AfterSpurious {
     KeepBackOff,
     /// The lower bound of the RTO rises, until a timeout is necessary.
     RaiseMinimum(RaiseMinimumSettings),
-    /// The first sample of data that is new after the timeout raises SRTT and RTTVAR at once (RFC 4015 §3, step 10).
+    /// The first sample of data that is new after the timeout raises SRTT and RTTVAR at once (RFC 4015 §3.1 (11)).
     #[serde(rename = "rfc4015")]
     Rfc4015,
 }

@@ -148,7 +148,7 @@ pub enum Response {
     /// section 3, ran it).
     ByTimeoutsHalved,
     /// ssthresh = max(FlightSize, ssthresh) from before, cwnd = FlightSize and what the ACK covers, at most an initial
-    /// window (RFC 4015 §3, step 9). For timeouts.
+    /// window (RFC 4015 §3.1 (9)). For timeouts.
     #[serde(rename = "rfc4015")]
     Rfc4015,
     /// The larger of cwnd and cwnd_old, and of ssthresh and ssthresh_old (Linux, tcp_undo_cwnd_reduction).

@@ -1,13 +1,13 @@
 //! Linux's detection (tcp_input.c): timestamps, D-SACK and F-RTO, whichever tells first.
 //!
 //! `tcp_packet_delayed` is Eifel's test, on every ACK while the repair lasts; `undo_retrans` counts what D-SACK has
-//! still to report; F-RTO follows RFC 5682 §3 (`tcp_process_loss`). Teyeb (2007, 6.1.3) measured Linux 2.4 without
+//! still to report; F-RTO asks whether an original is acknowledged (`tcp_process_loss`). Teyeb (2007, 6.1.3) measured Linux 2.4 without
 //! F-RTO.
 
-use super::d_sack::DSack;
-use super::f_rto::FRto;
+use super::d_sack::{self, DSack};
+use super::f_rto::{self, FRto};
 use super::{Cause, Detect, Finding, Reaction, Seen, echoes_original};
-use crate::tcp::settings::{FRtoVariant, LinuxUndoSettings};
+use crate::tcp::settings::LinuxUndoSettings;
 
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
@@ -17,8 +17,10 @@ pub(super) struct Linux {
 
 impl Linux {
     pub fn new(settings: &LinuxUndoSettings, sack: bool) -> Self {
-        let variant = if sack { FRtoVariant::Sack } else { FRtoVariant::Basic };
-        Linux { d_sack: DSack::default(), f_rto: settings.f_rto.then(|| FRto::new(variant)) }
+        Linux {
+            d_sack: DSack::new(d_sack::Rule::Linux),
+            f_rto: settings.f_rto.then(|| FRto::new(if sack { f_rto::Rule::Originals } else { f_rto::Rule::Basic })),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod eifel;
 mod f_rto;
 mod linux;
 mod minimum_rtt;
+mod reaction;
 pub(crate) mod response;
 mod retransmissions;
 
@@ -17,7 +18,7 @@ use cellwind_engine::packet::{Flags, Packet};
 use cellwind_engine::time::{Span, Time};
 
 use super::congestion::{Cause, Windows};
-use super::settings::{After, Response, SpuriousSettings, TcpSettings};
+use super::settings::{After, FRtoVariant, Response, SpuriousSettings, TcpSettings};
 use d_sack::DSack;
 use eifel::Eifel;
 use f_rto::FRto;
@@ -34,7 +35,12 @@ pub(crate) struct Reaction {
     pub windows: Windows,
     /// FlightSize (RFC 5681 §2).
     pub flight: u64,
+    pub snd_una: u64,
     pub snd_max: u64,
+    /// The end of the segment that is sent again first.
+    pub first_end: u64,
+    /// A loss found by duplicate ACKs was being repaired.
+    pub was_recovering: bool,
     /// The timestamp clock's reading when the first segment was sent again: RetransmitTS of RFC 3522.
     pub retransmit_ts: u32,
     /// When it was last sent again.
@@ -55,6 +61,13 @@ pub(crate) struct Seen<'a> {
     pub rtt: Option<Span>,
     /// The lowest segment that it newly acknowledges, in sequence or by SACK, of those that were sent once.
     pub original: Option<u64>,
+    /// It acknowledges data for the first time, in sequence or by SACK.
+    pub tells: bool,
+    /// The highest number that it acknowledges, in sequence or by SACK.
+    pub highest: u64,
+    /// It reports a duplicate at SND.UNA where SACK tells of nothing else: the ACKs of a window may be lost (RFC 3708
+    /// §3 (A.1)).
+    pub is_first_report_at_una: bool,
     /// What it reports to have arrived twice (RFC 2883).
     pub duplicate: Option<Duplicate>,
     /// There is new data that the receiver's window admits.
@@ -140,9 +153,15 @@ impl Spurious {
         let (detector, after, response) = match &settings.spurious {
             SpuriousSettings::Off => return Spurious(None),
             SpuriousSettings::Eifel(eifel) => (Detector::Eifel(Eifel::new(eifel)), eifel.after, eifel.response),
-            SpuriousSettings::DSack(d_sack) => (Detector::DSack(DSack::default()), d_sack.after, d_sack.response),
-            SpuriousSettings::FRto(f_rto) => {
-                (Detector::FRto(FRto::new(f_rto.variant)), After::Timeouts, f_rto.response)
+            SpuriousSettings::DSack(d_sack) => {
+                (Detector::DSack(DSack::new(d_sack::Rule::Rfc3708)), d_sack.after, d_sack.response)
+            }
+            SpuriousSettings::FRto(settings) => {
+                let rule = match settings.variant {
+                    FRtoVariant::Basic => f_rto::Rule::Basic,
+                    FRtoVariant::Sack => f_rto::Rule::Sack,
+                };
+                (Detector::FRto(FRto::new(rule)), After::Timeouts, settings.response)
             }
             SpuriousSettings::MinimumRtt(minimum) => {
                 (Detector::MinimumRtt(MinimumRtt::new(minimum)), After::Timeouts, minimum.response)
@@ -164,9 +183,9 @@ impl Spurious {
     pub fn on_reaction(&mut self, reaction: Reaction, snd_una: u64) {
         let Some(parts) = &mut self.0 else { return };
         let open = match parts.open {
-            // RFC 3522 §3.2 (1): RetransmitTS is that of the first of several timeouts.
-            Some(first) if reaction.cause == Cause::Timeout && reaction.timeouts > 1 => {
-                Reaction { timeouts: reaction.timeouts, at: reaction.at, ..first }
+            // RFC 3522 §3.2: not reinitiated by another timeout, or by the first one after a fast retransmit.
+            Some(first) if reaction.cause == Cause::Timeout && reaction.snd_una == first.snd_una => {
+                Reaction { cause: Cause::Timeout, timeouts: reaction.timeouts, at: reaction.at, ..first }
             }
             _ => reaction,
         };

@@ -11,6 +11,8 @@ pub(crate) struct Learnt {
     pub windows: Windows,
     /// FlightSize with SND.NXT = SND.MAX.
     pub flight: u64,
+    /// The ACK echoes a mark of congestion (RFC 3168).
+    pub echoes_mark: bool,
     /// Bytes that the ACK newly acknowledges.
     pub acked: u64,
     /// IW: an initial window.
@@ -32,8 +34,9 @@ impl Response {
             Response::ByTimeouts if reaction.timeouts == 2 => Windows { ssthresh: half, cwnd: half },
             Response::ByTimeoutsHalved if reaction.timeouts == 2 => Windows { ssthresh: old.cwnd, cwnd: half },
             Response::ByTimeouts | Response::ByTimeoutsHalved => learnt.windows,
+            Response::Rfc4015 if learnt.echoes_mark => learnt.windows, // RFC 4015 §3.1 (9)
             Response::Rfc4015 => Windows {
-                // RFC 4015 §3 (0): pipe_prev; (9): FlightSize + min(bytes_acked, IW)
+                // RFC 4015 §3.1 (0): pipe_prev; (9): FlightSize + min(bytes_acked, IW)
                 ssthresh: old.ssthresh.max(reaction.flight),
                 cwnd: (learnt.flight + learnt.acked.min(learnt.initial_window)).max(learnt.mss),
             },
@@ -68,10 +71,20 @@ mod tests {
     fn after(timeouts: u32, response: Response) -> (u64, u64) {
         let windows = Windows { cwnd: 10_000, ssthresh: 64_000 };
         let cause = Cause::Timeout;
-        let reaction =
-            Reaction { cause, timeouts, windows, flight: 10_000, snd_max: 10_001, retransmit_ts: 1, at: Time::ZERO };
+        let reaction = Reaction {
+            cause,
+            timeouts,
+            windows,
+            flight: 10_000,
+            snd_una: 1,
+            snd_max: 10_001,
+            first_end: 1001,
+            was_recovering: false,
+            retransmit_ts: 1,
+            at: Time::ZERO,
+        };
         let windows = Windows { cwnd: 1000, ssthresh: 5000 };
-        let learnt = Learnt { windows, flight: 8000, acked: 2000, initial_window: 4000, mss: 1000 };
+        let learnt = Learnt { windows, flight: 8000, echoes_mark: false, acked: 2000, initial_window: 4000, mss: 1000 };
         let windows = response.windows(&reaction, &learnt);
         (windows.ssthresh, windows.cwnd)
     }

@@ -13,7 +13,9 @@ pub(crate) struct Retransmissions {
 struct Sent {
     start: u64,
     end: u64,
-    /// How often it was sent again and not reported.
+    /// How often it was sent again.
+    times: u32,
+    /// How often of that no report has come.
     open: u32,
 }
 
@@ -22,6 +24,8 @@ struct Sent {
 pub(crate) struct Duplicate {
     /// Something of it was sent again; otherwise the network has made the copy.
     pub is_ours: bool,
+    /// Something of it was sent again more than once.
+    pub is_of_several: bool,
     /// Everything that was sent again has now been reported.
     pub all: bool,
 }
@@ -47,23 +51,27 @@ impl Retransmissions {
         self.open += 1;
         let index = self.sent.partition_point(|sent| sent.start < start);
         match self.sent.get_mut(index) {
-            Some(sent) if sent.start == start => sent.open += 1,
-            _ => self.sent.insert(index, Sent { start, end, open: 1 }),
+            Some(sent) if sent.start == start => {
+                sent.times += 1;
+                sent.open += 1;
+            }
+            _ => self.sent.insert(index, Sent { start, end, times: 1, open: 1 }),
         }
     }
 
     /// `[start, end)` has arrived twice.
     pub fn report(&mut self, start: u64, end: u64) -> Duplicate {
         let first = self.sent.partition_point(|sent| sent.start < start);
-        let mut is_ours = false;
+        let (mut is_ours, mut is_of_several) = (false, false);
         for sent in self.sent[first..].iter_mut().take_while(|sent| sent.end <= end) {
             is_ours = true;
+            is_of_several |= sent.times > 1;
             if sent.open > 0 {
                 sent.open -= 1;
                 self.open -= 1;
             }
         }
-        Duplicate { is_ours, all: !self.sent.is_empty() && self.open == 0 }
+        Duplicate { is_ours, is_of_several, all: !self.sent.is_empty() && self.open == 0 }
     }
 }
 
@@ -76,10 +84,11 @@ mod tests {
         let mut sent = Retransmissions::new(true);
         (0..3).for_each(|n| sent.note(1 + n * 100, 101 + n * 100));
         sent.note(1, 101); // for the second time
-        assert_eq!(sent.report(1, 101), Duplicate { is_ours: true, all: false });
-        assert_eq!(sent.report(101, 301), Duplicate { is_ours: true, all: false });
-        assert_eq!(sent.report(1, 101), Duplicate { is_ours: true, all: true });
-        assert_eq!(sent.report(301, 401), Duplicate { is_ours: false, all: true });
+        let report = |is_ours, is_of_several, all| Duplicate { is_ours, is_of_several, all };
+        assert_eq!(sent.report(1, 101), report(true, true, false));
+        assert_eq!(sent.report(101, 301), report(true, false, false));
+        assert_eq!(sent.report(1, 101), report(true, true, true));
+        assert_eq!(sent.report(301, 401), report(false, false, true));
         sent.clear();
         assert!(!sent.report(1, 101).all);
     }

@@ -101,7 +101,7 @@ fn rfc_4015_lets_as_much_leave_as_was_acknowledged() {
     let settings = EifelSettings { after: After::Timeouts, response: Response::Rfc4015, ..EifelSettings::default() };
     let mut driven = eifel(settings);
     driven.expire();
-    // §3 (9): FlightSize of eight segments and the two acknowledged; pipe_prev as high as the threshold was.
+    // §3.1 (9): FlightSize of eight segments and the two acknowledged; pipe_prev as high as the threshold was.
     assert_eq!(driven.take(1200, echoing(2, ORIGINAL)), [11, 12]);
     assert_eq!((driven.sender.cwnd(), driven.sender.ssthresh()), (10 * MSS, None));
 }
@@ -172,7 +172,7 @@ fn f_rto_leaves_recovery_to_others_where_it_cannot_tell() {
 
 #[test]
 fn f_rto_with_sack_waits_for_a_cumulative_ack_and_knows_originals() {
-    // RFC 5682 §3.1: a duplicate before the first new ACK decides nothing; SACK of segment 4, sent once, does.
+    // RFC 5682 §3.1: a duplicate before the first new ACK decides nothing; SACK of segment 4, sent before, does.
     let mut driven = f_rto(FRtoVariant::Sack, true);
     driven.expire();
     assert_eq!(driven.take(1200, reporting(0, 3, 3)), [0; 0]);
