@@ -170,3 +170,38 @@ def test_the_window_is_that_of_ns2_s_linux_agent(
         at = next(cwnd for start, cwnd in reversed(mine) if start <= t)
         assert at == pytest.approx(theirs, rel=share, abs=1.5), t
     assert compared > 200
+
+
+@pytest.mark.parametrize("every", [50, 200])
+def test_tfrc_reaches_the_rate_of_ns2_under_fixed_loss(every: int, tmp_path: Path) -> None:
+    """By the packets that arrive from 60 to 260 s while every n-th is lost, to 5 %."""
+    ns = shutil.which("ns")
+    if ns is None:
+        pytest.skip("ns-2 is not installed (Debian: ns2)")
+    script, trace = Path(__file__).parent / "ns2" / "tfrc.tcl", tmp_path / "trace"
+    subprocess.run([ns, str(script), str(every), str(trace)], check=True, capture_output=True)
+    lines = (line.split() for line in trace.read_text(encoding="ascii").splitlines())
+    theirs = sum(word[0] == "r" and float(word[1]) > 60 for word in lines)
+
+    faults = ", ".join(f"{{ drop_data = {packet} }}" for packet in range(every, 60_000, every))
+    run = _core.run(
+        _core.Scenario.parse(
+            f"""
+            stop_at = "260 s"
+            [link.loss]
+            down.faults = [{faults}]
+            [link.wire]
+            delay = "50 ms"
+            down.rate = "100 Mbit/s"
+            [flow.f]
+            bulk = "unlimited"
+            transport = {{ extends = "tfrc", segment = "1000 B" }}
+            """
+        ),
+        0,
+        facts=True,
+    )
+    facts = run.facts()
+    received = run.kind_names.index("segment_received")
+    mine = sum(k == received and t > 60e9 for k, t in zip(facts["kind"], facts["time_ns"], strict=True))
+    assert mine == pytest.approx(theirs, rel=0.05)
