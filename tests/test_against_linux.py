@@ -186,7 +186,8 @@ def test_slow_start_and_the_reduction_are_those_of_the_kernel(algorithm: str) ->
     highest = max(sample.cwnd for sample in kernel if not sample.resent)
     after = min(sample.ssthresh for sample in kernel)
     kept = {"reno": 1 / 2, "cubic": 717 / 1024}[algorithm]
-    assert after == pytest.approx(kept * highest, abs=2)
+    # The window may have grown since the last sample of a busy machine, until the gap stopped the acknowledgements.
+    assert kept * highest - 2 <= after <= kept * (10 + LOST) + 2
     assert min(sample.ssthresh for sample in simulated) == pytest.approx(
         kept * max(sample.cwnd for sample in simulated), abs=2
     )
