@@ -307,12 +307,22 @@ impl Board {
         }
     }
 
-    /// Finds the segment that starts at `start` not lost after all.
-    pub fn take_back_loss(&mut self, start: u64) {
-        let index = self.first_from(start);
-        if let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.lost && !segment.sacked) {
-            segment.lost = false;
-            self.lost_bytes -= segment.length();
+    /// Finds the segments that start at `starts` not lost after all.
+    pub fn take_back_losses(&mut self, starts: impl IntoIterator<Item = u64>) {
+        for start in starts {
+            let index = self.first_from(start);
+            if let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.lost && !segment.sacked) {
+                segment.lost = false;
+                self.lost_bytes -= segment.length();
+            }
+        }
+        // Their transmissions were dropped from the queue when they were found lost.
+        if let Some(queue) = &mut self.transmissions {
+            let mut in_network: Vec<_> = self.segments.iter().filter(|segment| segment.is_in_network()).collect();
+            in_network.sort_by_key(|segment| (segment.sent, segment.end));
+            let transmission =
+                |segment: &Segment| Transmission { end: segment.end, transmissions: segment.transmissions };
+            *queue = in_network.into_iter().map(transmission).collect();
         }
     }
 

@@ -371,9 +371,7 @@ impl LossRecovery for Rack {
     }
 
     fn on_spurious(&mut self, core: &mut Core) {
-        for start in std::mem::take(&mut self.to_resend) {
-            core.board.take_back_loss(start);
-        }
+        core.board.take_back_losses(std::mem::take(&mut self.to_resend));
         self.phase = Phase::Open;
     }
 

@@ -216,3 +216,12 @@ fn after_a_necessary_timeout_the_lost_are_resent_from_the_scoreboard() {
     assert_eq!(driven.take(5101, sack(1, &[(11, 12)])), [4]);
     assert_eq!(driven.sender.counters().reactions_undone, 0);
 }
+
+#[test]
+fn what_a_spurious_timeout_took_for_lost_may_still_be_found_lost() {
+    let mut driven = timed_out();
+    driven.take(5000, sack(1, &[]));
+    driven.take(5010, sack(2, &[])); // spurious: nothing is lost as far as it tells
+    // But segment 3 is: those sent later arrive.
+    assert!(driven.take(5110, sack(2, &[(11, 12)])).starts_with(&[3]));
+}
