@@ -14,7 +14,7 @@ use cellwind_transport::tcp::amount::{Segments, Window};
 use cellwind_transport::tcp::receiver::Receiver;
 use cellwind_transport::tcp::sender::Sender;
 use cellwind_transport::tcp::settings::{
-    ClassicSettings, InitialWindow, NewRenoSettings, RecoverySettings, SackSettings, TcpSettings,
+    InitialWindow, NewRenoSettings, RecoverySettings, RenoSettings, SackSettings, TcpSettings,
 };
 
 const MSS: u64 = 1000;
@@ -133,7 +133,7 @@ fn measure(name: &str, recovery: RecoverySettings, loss: Loss, segments: u64) {
 fn main() {
     let sack = || RecoverySettings::Sack(SackSettings::default());
     for segments in [100, 1_000, 10_000, 100_000] {
-        measure("reno", RecoverySettings::Reno(ClassicSettings::default()), Loss::None, segments);
+        measure("reno", RecoverySettings::Reno(RenoSettings::default()), Loss::None, segments);
         measure("newreno", RecoverySettings::Newreno(NewRenoSettings::default()), Loss::Single, segments);
         for loss in [Loss::None, Loss::Single, Loss::ThreePerCent] {
             measure("sack", sack(), loss, segments);

@@ -1,5 +1,6 @@
 """Scripted conformance: each file of tests/scripts/ on cellwind's own sender or receiver."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,21 @@ def test_every_script_says_what_it_shows() -> None:
     """By the first comment of each file, which the command prints."""
     silent = [path.name for path in SCRIPTS if not Script.load(path).summary]
     assert not silent
+
+
+def test_the_kernel_plays_a_script(tmp_path: Path) -> None:
+    """By a handshake and one window, with a tolerance that no machine misses; what the kernel does later is its own."""
+    if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
+        if os.environ.get("CELLWIND_NO_SKIP"):
+            pytest.fail("skipped, which CELLWIND_NO_SKIP forbids: needs root and /dev/net/tun")
+        pytest.skip("needs root and /dev/net/tun, for a network namespace with a TUN device")
+    from cellwind.live.script import replay
+
+    for name in ("windows/initial-rfc6928", "receiver/rfc2018-case-3"):
+        text = (ROOT / f"{name}.script").read_text(encoding="utf-8")
+        text = text.replace("kernel.follows = true", 'kernel = { follows = true, tolerance = "5 s" }')
+        result, _ = replay(Script.parse(text, name))
+        assert result.holds, "\n" + result.table
 
 
 def command(*words: str | Path) -> subprocess.CompletedProcess[str]:

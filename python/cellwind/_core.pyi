@@ -226,6 +226,31 @@ class Segment:
         """Timestamp echo reply; None without the option."""
 
 @final
+class End:
+    """A network namespace with one TUN device, held by a process of its own, and no path behind it."""
+
+    @staticmethod
+    def open(kernel: dict[str, str]) -> End:
+        """Makes the end; ``kernel`` are settings as in ``live.kernel``. Raises EmulationError, ValueError."""
+
+    def tun(self) -> int:
+        """A file descriptor of the TUN device, not blocking, which the caller closes: one IP packet a read or write."""
+
+    def spawn(self, argv: list[str], env: dict[str, str], files: tuple[int, int, int]) -> None:
+        """Starts a command with all rights over the end's network, with these open files of this process."""
+
+    def close(self) -> None:
+        """Ends all of its processes and removes all of it."""
+
+    @property
+    def addresses(self) -> list[str]:
+        """Its addresses."""
+
+    @property
+    def complaints(self) -> list[str]:
+        """What could not be had, in words."""
+
+@final
 class Script:
     """A script that was read and found right: segments given to one end of a connection, and what it must answer."""
 
@@ -239,6 +264,31 @@ class Script:
 
     def play(self) -> ScriptRun:
         """Plays it against cellwind's own sender or receiver, in virtual time."""
+
+    def acts(self) -> list[tuple[float, str, Any]]:
+        """What the script does itself, and its waits: instant in seconds, word, and bytes or fields of a segment.
+
+        The word is one of open, write, close, arrives, wait.
+        """
+
+    def judge(
+        self,
+        seen: list[tuple[int, int, int, int, int, int, list[tuple[int, int]], tuple[int, int] | None]],
+        tolerance_s: float,
+    ) -> ScriptRun:
+        """Compares segments that another TCP sent with the script; claims are not looked at.
+
+        Each is instant in ns, flags as in the header, sequence number, acknowledgement, payload, window, SACK blocks,
+        and timestamps or None.
+        """
+
+    @property
+    def transport_json(self) -> str:
+        """The transport with its preset resolved, as JSON."""
+
+    @property
+    def kernel(self) -> tuple[bool, str | None, float, dict[str, str]]:
+        """What is expected of the kernel: whether it follows, why not, tolerance in seconds, settings."""
 
     @property
     def name(self) -> str:

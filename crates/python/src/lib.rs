@@ -23,7 +23,7 @@ mod _core {
     #[pymodule_export]
     use crate::emulation::{Emulation, LiveRun};
     #[pymodule_export]
-    use crate::ends::{clean_leftovers, run_end};
+    use crate::ends::{End, clean_leftovers, run_end};
     #[pymodule_export]
     use crate::error::{Cancelled, CommandError, EmulationError, RunError, ScenarioError};
     #[pymodule_export]

@@ -16,7 +16,7 @@ use cellwind_transport::tcp::settings::TcpSettings;
 pub use compare::{Row, Verdict, compare};
 pub use play::{Played, play};
 pub use read::{load, parse};
-pub use segment::{Form, Seen, Segment};
+pub use segment::{Echo, Form, Seen, Segment};
 
 /// A script that was read and found right.
 #[derive(Clone, Debug)]

@@ -20,6 +20,9 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         "docs/scripts.md has the format.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="file of a script")
+    parser.add_argument(
+        "--kernel", action="store_true", help="play them against the kernel's TCP, in a namespace of its own (as root)"
+    )
     parser.add_argument("--all", action="store_true", help="show every segment, not only those around a difference")
     return parser
 
@@ -34,6 +37,9 @@ def execute(args: argparse.Namespace) -> int:
             complain(str(error))
             code = USAGE
             continue
+        if args.kernel:
+            code = _on_kernel(file, script) or code
+            continue
         result = script.play()
         say(f"{file}: {'ok' if result.holds else 'differs'} — {script.summary}")
         text = result.table + _claims(result) if args.all else result.report
@@ -42,6 +48,24 @@ def execute(args: argparse.Namespace) -> int:
         if not result.holds and code == DONE:
             code = FAILED
     return code
+
+
+def _on_kernel(file: str, script: _core.Script) -> int:
+    """Plays one script against the kernel; a difference is a result, so that only a run that cannot be made fails."""
+    from cellwind.live.script import KernelRefused, replay
+
+    try:
+        result, notes = replay(script)
+    except (_core.EmulationError, KernelRefused) as error:
+        complain(f"{file}: {error}")
+        return FAILED
+    follows, because, tolerance_s, _ = script.kernel
+    expected = "is expected to" if follows else "need not"
+    say(f"{file}: the kernel {'follows' if result.holds else 'differs'}, and {expected} — {script.summary}")
+    for note in (*notes, *([because] if because else [])):
+        say(f"    {note}")
+    say(f"{result.table.rstrip()}\n    within {tolerance_s * 1e3:g} ms")
+    return DONE
 
 
 def _claims(result: _core.ScriptRun) -> str:

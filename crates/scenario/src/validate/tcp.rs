@@ -52,8 +52,13 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         | CongestionSettings::Veno(_) => {}
     }
     let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
-    let needs_sack =
-        matches!(tcp.recovery, RecoverySettings::Sack(_) | RecoverySettings::Fack(_) | RecoverySettings::Rack(_));
+    let needs_sack = matches!(
+        tcp.recovery,
+        RecoverySettings::Sack(_)
+            | RecoverySettings::Fack(_)
+            | RecoverySettings::Rack(_)
+            | RecoverySettings::RenoSack(_)
+    );
     if needs_sack && !tcp.sack {
         let message = "recovery by SACK needs a receiver that sends it: `sack = true`";
         let error = ScenarioError::new(Mistake::Conflict, message).note("without SACK, preset `newreno` comes nearest");

@@ -16,7 +16,10 @@ use super::options;
 use super::pacing::Pacer;
 use super::persist::Persist;
 use super::rto::Rto;
-use super::settings::{InitialWindow, Lifetime, Pacing, RecoverySettings, RttTiming, SpuriousSettings, TcpSettings};
+use super::settings::{
+    AimdSettings, CongestionSettings, Halving, InitialWindow, Lifetime, Pacing, RecoverySettings, RttTiming,
+    SpuriousSettings, TcpSettings,
+};
 use super::spurious::{Reaction, Retransmissions};
 
 mod pace;
@@ -120,6 +123,8 @@ pub(crate) struct Core {
     pacer: Option<Box<Pacer>>,
     /// Samples of the delivery rate, if the congestion control lives by them.
     delivery_rate: Option<Box<DeliveryRate>>,
+    /// Whether a loss takes the receiver's window into account.
+    halves_used_window: bool,
     arrived: Arrived,
     pub duplicate_acks: u32,
     /// What was sent again since the last reaction to a loss, where D-SACK is to tell of it.
@@ -191,6 +196,10 @@ impl Core {
             congestion,
             ecn: Ecn::new(settings.ecn),
             pacer: (settings.pacing != Pacing::Off).then(|| Box::new(Pacer::default())),
+            halves_used_window: matches!(
+                settings.congestion,
+                CongestionSettings::Aimd(AimdSettings { decrease: Halving::UsedWindow, .. })
+            ),
             arrived: Arrived::default(),
             duplicate_acks: 0,
             retransmissions: Retransmissions::new(settings.spurious != SpuriousSettings::Off && settings.d_sack),
@@ -283,7 +292,7 @@ impl Core {
 
     /// The same for congestion that met `flight` bytes.
     pub fn lower_ssthresh_for(&mut self, cause: Cause, flight: u64) {
-        let before = self.windows.cwnd;
+        let before = if self.halves_used_window { self.windows.cwnd.min(self.snd_wnd) } else { self.windows.cwnd };
         if cause == Cause::DuplicateAcks && self.ecn.has_reduced_for(self.snd_una) {
             self.reduced = self.reduced.min(before); // RFC 3168 §6.1.2: a mark of the same window has lowered it
             return;
@@ -291,8 +300,9 @@ impl Core {
         if self.ecn.is_on {
             self.ecn.on_reduction(cause == Cause::Mark, self.snd_max);
         }
-        self.windows.ssthresh = self.congestion.ssthresh_after(cause, &self.windows, flight, self.mss);
-        self.reduced = self.congestion.window_after(before, self.windows.ssthresh, self.mss);
+        self.windows.ssthresh =
+            self.congestion.ssthresh_after(cause, &Windows { cwnd: before, ..self.windows }, flight, self.mss);
+        self.reduced = self.congestion.window_after(before, self.windows.ssthresh, self.mss).max(self.mss);
     }
 
     /// Starts over with a window of one segment (RFC 5681 §3.1: LW), and from SND.UNA if it is to go back.
@@ -335,7 +345,8 @@ impl Core {
             return;
         }
         let most = self.snd_wnd.min(self.windows.cwnd + 2 * self.mss);
-        if let Some(end) = self.next_new().filter(|&end| end <= self.snd_una + most) {
+        // The window counts data: a FIN rides along.
+        if let Some(end) = self.next_new().filter(|&end| end.min(self.written) <= self.snd_una + most) {
             self.limited_bytes += end - self.snd_max;
             self.send_new_until(end, now, out);
         }

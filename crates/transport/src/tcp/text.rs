@@ -10,18 +10,19 @@ use super::amount::{PerAck, Segments, Window};
 use super::settings::{
     AfterSpurious, AimdSettings, BandwidthFilter, ClassicSettings, CongestionSettings, CubicSettings, DSackSettings,
     EifelSettings, FRtoSettings, FackSettings, InitialWindow, LinuxUndoSettings, MinimumRttSettings, NewRenoSettings,
-    PerAckFilter, RackSettings, RaiseMinimumSettings, RecoverySettings, SackSettings, SpuriousSettings, VegasSettings,
-    VenoSettings, WestwoodSettings,
+    PerAckFilter, RackSettings, RaiseMinimumSettings, RecoverySettings, RenoSettings, SackSettings, SpuriousSettings,
+    VegasSettings, VenoSettings, WestwoodSettings,
 };
 
 deserialize_by_type!(RecoverySettings {
     Tahoe(settings: ClassicSettings),
-    Reno(settings: ClassicSettings),
+    Reno(settings: RenoSettings),
     Newreno(settings: NewRenoSettings),
     Sack(settings: SackSettings),
     Vegas(settings: ClassicSettings),
     Rack(settings: RackSettings),
     Fack(settings: FackSettings),
+    RenoSack(settings: ClassicSettings),
 });
 deserialize_by_type!(CongestionSettings {
     Aimd(settings: AimdSettings),

@@ -1,26 +1,40 @@
 //! Additive increase by one segment a round trip, multiplicative decrease by half (RFC 5681 §3.1).
 
 use super::{Cause, CongestionControl, NewAck, Windows, reduced};
-use crate::tcp::settings::{AfterMark, AimdSettings, Decrease, Increase};
+use crate::tcp::settings::{AfterMark, AimdSettings, Decrease, Halving, Increase};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Aimd {
     increase: Increase,
-    decrease: Decrease,
+    decrease: Halving,
     after_mark: AfterMark,
     /// Bytes acknowledged that have not made the window grow yet.
     counted: u64,
+    /// What an increase leaves beside whole bytes, in parts of 2^16.
+    fraction: u64,
 }
 
 impl Aimd {
     pub fn new(settings: &AimdSettings) -> Self {
-        Aimd { increase: settings.increase, decrease: settings.decrease, after_mark: settings.after_mark, counted: 0 }
+        Aimd {
+            increase: settings.increase,
+            decrease: settings.decrease,
+            after_mark: settings.after_mark,
+            counted: 0,
+            fraction: 0,
+        }
     }
 }
 
 impl CongestionControl for Aimd {
     fn on_ack(&mut self, windows: &mut Windows, ack: &NewAck) {
         match self.increase {
+            // ns-2's window is a number with decimals: nothing is lost by rounding
+            Increase::PerAck if self.decrease == Halving::UsedWindow => {
+                let increase = (ack.mss * ack.mss << 16) / windows.cwnd + self.fraction;
+                windows.cwnd += increase >> 16;
+                self.fraction = increase & 0xffff;
+            }
             // RFC 5681 §3.1 (3), and the rule to round up to one byte
             Increase::PerAck => windows.cwnd += (ack.mss * ack.mss / windows.cwnd).max(1),
             Increase::PerWindow => {
@@ -37,10 +51,22 @@ impl CongestionControl for Aimd {
 
     fn ssthresh_after(&mut self, cause: Cause, windows: &Windows, flight: u64, mss: u64) -> u64 {
         self.counted = 0;
+        let decrease = match self.decrease {
+            Halving::Flight => Decrease::Flight,
+            Halving::Window | Halving::UsedWindow => Decrease::Window,
+        };
         match (cause, self.after_mark) {
             // RFC 8511 §3: marks come from short queues, which half a window would leave empty
-            (Cause::Mark, AfterMark::Abe) => reduced(self.decrease, windows, flight, mss, |bytes| bytes * 4 / 5),
-            _ => reduced(self.decrease, windows, flight, mss, |bytes| bytes / 2),
+            (Cause::Mark, AfterMark::Abe) => reduced(decrease, windows, flight, mss, |bytes| bytes * 4 / 5),
+            _ => reduced(decrease, windows, flight, mss, |bytes| bytes / 2),
+        }
+    }
+
+    fn window_after(&self, before: u64, ssthresh: u64, _: u64) -> u64 {
+        match self.decrease {
+            Halving::Flight | Halving::Window => ssthresh, // RFC 5681 §3.2 (6)
+            Halving::UsedWindow if self.after_mark == AfterMark::Abe => ssthresh,
+            Halving::UsedWindow => before / 2, // TcpAgent::slowdown() of ns-2, with precisionReduce_
         }
     }
 
@@ -91,7 +117,7 @@ mod tests {
         let mut aimd = Aimd::new(&AimdSettings::default());
         assert_eq!(aimd.ssthresh_after(Cause::DuplicateAcks, &windows, 20_000, 1000), 10_000);
         assert_eq!(aimd.ssthresh_after(Cause::DuplicateAcks, &windows, 1000, 1000), 2000);
-        let mut aimd = Aimd::new(&AimdSettings { decrease: Decrease::Window, ..AimdSettings::default() });
+        let mut aimd = Aimd::new(&AimdSettings { decrease: Halving::Window, ..AimdSettings::default() });
         assert_eq!(aimd.ssthresh_after(Cause::DuplicateAcks, &windows, 20_000, 1000), 25_000); // 51 / 2, whole segments
     }
 }

@@ -9,6 +9,7 @@ mod prr;
 mod rack;
 mod reduction;
 mod reno;
+mod reno_sack;
 mod sack;
 mod scoreboard;
 mod tahoe;
@@ -25,6 +26,7 @@ use fack::Fack;
 use newreno::NewReno;
 use rack::Rack;
 use reno::Reno;
+use reno_sack::RenoSack;
 use sack::Sack;
 use tahoe::Tahoe;
 use vegas::Vegas;
@@ -109,13 +111,14 @@ pub(crate) enum Recovery {
     Vegas(Vegas),
     Rack(Box<Rack>),
     Fack(Fack),
+    RenoSack(RenoSack),
 }
 
 impl Recovery {
     pub fn new(settings: &TcpSettings) -> Self {
         match &settings.recovery {
             RecoverySettings::Tahoe(classic) => Recovery::Tahoe(Tahoe::new(classic)),
-            RecoverySettings::Reno(classic) => Recovery::Reno(Reno::new(classic)),
+            RecoverySettings::Reno(reno) => Recovery::Reno(Reno::new(reno)),
             RecoverySettings::Newreno(newreno) => Recovery::NewReno(NewReno::new(newreno)),
             RecoverySettings::Sack(sack) => Recovery::Sack(Sack::new(sack)),
             RecoverySettings::Vegas(classic) => Recovery::Vegas(Vegas::new(classic)),
@@ -124,6 +127,7 @@ impl Recovery {
                 Recovery::Rack(Box::new(Rack::new(rack, clock)))
             }
             RecoverySettings::Fack(fack) => Recovery::Fack(Fack::new(fack)),
+            RecoverySettings::RenoSack(classic) => Recovery::RenoSack(RenoSack::new(classic)),
         }
     }
 }
@@ -139,6 +143,7 @@ macro_rules! each {
             Recovery::Vegas($recovery) => $call,
             Recovery::Rack($recovery) => $call,
             Recovery::Fack($recovery) => $call,
+            Recovery::RenoSack($recovery) => $call,
         }
     };
 }

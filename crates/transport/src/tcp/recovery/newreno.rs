@@ -5,12 +5,13 @@ use cellwind_engine::time::Time;
 
 use super::{Ack, Guard, LossRecovery, Timer};
 use crate::tcp::core::Core;
-use crate::tcp::settings::{NewRenoSettings, PartialAck};
+use crate::tcp::settings::{LastAck, NewRenoSettings, PartialAck};
 
 #[derive(Clone, Debug)]
 pub(crate) struct NewReno {
     guard: Guard,
     partial_ack: PartialAck,
+    last_ack: LastAck,
     phase: Phase,
 }
 
@@ -22,13 +23,26 @@ enum Phase {
 
 impl NewReno {
     pub fn new(settings: &NewRenoSettings) -> Self {
-        NewReno { guard: Guard::new(settings.bug_fix), partial_ack: settings.partial_ack, phase: Phase::Open }
+        NewReno {
+            guard: Guard::new(settings.bug_fix),
+            partial_ack: settings.partial_ack,
+            last_ack: settings.last_ack,
+            phase: Phase::Open,
+        }
     }
 
-    fn on_full_ack(&mut self, core: &mut Core) {
-        // RFC 6582 §3.2 step 3, full acknowledgements, option 1: no burst when little is in flight.
-        core.windows.cwnd = core.reduced.min(core.flight().max(core.mss) + core.mss);
+    fn on_full_ack(&mut self, core: &mut Core, acked: u64, now: Time) {
         self.phase = Phase::Open;
+        match self.last_ack {
+            // RFC 6582 §3.2 step 3, full acknowledgements, option 1: no burst when little is in flight.
+            LastAck::Deflates => core.windows.cwnd = core.reduced.min(core.flight().max(core.mss) + core.mss),
+            LastAck::DeflatesAndGrows => {
+                // Option 2; what partial ACKs took off below the reduced window stays off.
+                let left = core.windows.cwnd.saturating_sub(core.mss).max(core.mss);
+                core.windows.cwnd = core.reduced.min(left);
+                core.grow(acked, now);
+            }
+        }
     }
 
     /// RFC 6582 §3.2 step 3, partial acknowledgements: the next hole, and the window deflated by what left.
@@ -66,7 +80,7 @@ impl LossRecovery for NewReno {
             return Timer::Restart;
         };
         if core.snd_una >= self.guard.recover {
-            self.on_full_ack(core);
+            self.on_full_ack(core, ack.acked, now);
             return Timer::Restart;
         }
         *partial_acks += 1;

@@ -5,11 +5,12 @@ use cellwind_engine::time::Time;
 
 use super::{Ack, Guard, LossRecovery, Timer};
 use crate::tcp::core::Core;
-use crate::tcp::settings::ClassicSettings;
+use crate::tcp::settings::{LastAck, RenoSettings};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
     guard: Guard,
+    last_ack: LastAck,
     phase: Phase,
 }
 
@@ -20,8 +21,8 @@ enum Phase {
 }
 
 impl Reno {
-    pub fn new(settings: &ClassicSettings) -> Self {
-        Reno { guard: Guard::new(settings.bug_fix), phase: Phase::Open }
+    pub fn new(settings: &RenoSettings) -> Self {
+        Reno { guard: Guard::new(settings.bug_fix), last_ack: settings.last_ack, phase: Phase::Open }
     }
 }
 
@@ -52,6 +53,9 @@ impl LossRecovery for Reno {
             Phase::FastRecovery => {
                 core.windows.cwnd = core.reduced; // (6)
                 self.phase = Phase::Open;
+                if self.last_ack == LastAck::DeflatesAndGrows {
+                    core.grow(ack.acked, now);
+                }
             }
         }
         Timer::Restart

@@ -35,7 +35,7 @@ pub struct AimdSettings {
     /// When the window may grow.
     pub growth: Growth,
     /// What a loss halves.
-    pub decrease: Decrease,
+    pub decrease: Halving,
     /// What a mark of congestion leaves (`ecn = true`).
     pub after_mark: AfterMark,
 }
@@ -72,6 +72,20 @@ pub enum Growth {
     /// Only while it is the congestion window that limits what is in flight, not the application or the receiver's
     /// window (Linux; RFC 9438 §5.8 for CUBIC, which always does so).
     WhenLimiting,
+}
+
+/// What a loss halves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Halving {
+    /// The data in flight (RFC 5681 §3.1 (4)).
+    #[default]
+    Flight,
+    /// The congestion window, down to whole segments (Linux).
+    Window,
+    /// The window in use, which is the smaller of the congestion window and the receiver's: the threshold down to whole
+    /// segments, the window itself exactly; nor does its growth lose by rounding (ns-2, whose windows have decimals).
+    UsedWindow,
 }
 
 /// What is reduced when a loss is found.

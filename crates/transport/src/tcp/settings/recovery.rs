@@ -11,7 +11,7 @@ pub enum RecoverySettings {
     /// Fast retransmit, then slow start from one segment (4.3BSD-Tahoe).
     Tahoe(ClassicSettings),
     /// Fast retransmit and fast recovery that ends with the first new ACK (RFC 5681 §3.2).
-    Reno(ClassicSettings),
+    Reno(RenoSettings),
     /// Fast recovery that stays until all data outstanding at its start is acknowledged (RFC 6582).
     Newreno(NewRenoSettings),
     /// Recovery by selective acknowledgements (RFC 6675).
@@ -22,14 +22,37 @@ pub enum RecoverySettings {
     Rack(RackSettings),
     /// Recovery by forward acknowledgement: all that is missing below SACKed data is lost (Mathis and Mahdavi 1996).
     Fack(FackSettings),
+    /// Fast recovery that counts the data in the network by ACKs: "pipe" of Fall and Floyd (1996), as in ns-2's Sack1.
+    RenoSack(ClassicSettings),
 }
 
-/// Settings of Tahoe, Reno and Vegas.
+/// Settings of Tahoe, Vegas and Reno with SACK.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClassicSettings {
     /// Whether duplicate ACKs of data sent before the last loss was found may start a fast retransmit.
     pub bug_fix: BugFix,
+}
+
+/// Settings of Reno (RFC 5681 §3.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RenoSettings {
+    /// Whether duplicate ACKs of data sent before the last loss was found may start a fast retransmit.
+    pub bug_fix: BugFix,
+    /// What the ACK that ends fast recovery does to the window.
+    pub last_ack: LastAck,
+}
+
+/// What the ACK that ends fast recovery does to the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LastAck {
+    /// Deflates it (RFC 5681 §3.2 (6), RFC 6582 §3.2 step 3).
+    #[default]
+    Deflates,
+    /// Deflates it, and then lets it grow as every other ACK of new data does (ns-2).
+    DeflatesAndGrows,
 }
 
 /// Settings of NewReno (RFC 6582).
@@ -40,11 +63,15 @@ pub struct NewRenoSettings {
     pub bug_fix: BugFix,
     /// When a partial ACK restarts the retransmission timer.
     pub partial_ack: PartialAck,
+    /// What the ACK that ends fast recovery does to the window.
+    pub last_ack: LastAck,
 }
 
 impl Default for NewRenoSettings {
     fn default() -> Self {
-        NewRenoSettings { bug_fix: BugFix::Careful, partial_ack: PartialAck::Impatient } // RFC 6582 §3.2, §4
+        // RFC 6582 §3.2, §4
+        let (bug_fix, partial_ack, last_ack) = (BugFix::Careful, PartialAck::Impatient, LastAck::Deflates);
+        NewRenoSettings { bug_fix, partial_ack, last_ack }
     }
 }
 

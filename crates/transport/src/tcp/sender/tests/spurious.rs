@@ -5,8 +5,8 @@
 
 use super::*;
 use crate::tcp::settings::{
-    After, ClassicSettings, DSackSettings, EifelSettings, FRtoSettings, FRtoVariant, LinuxUndoSettings, LostAcks,
-    MinimumRttSettings, Response, SackSettings, SpuriousSettings,
+    After, DSackSettings, EifelSettings, FRtoSettings, FRtoVariant, LinuxUndoSettings, LostAcks, MinimumRttSettings,
+    RenoSettings, Response, SackSettings, SpuriousSettings,
 };
 
 const ORIGINAL: u32 = 101;
@@ -14,7 +14,7 @@ const RETRANSMISSION: u32 = 1101;
 
 /// Reno with timestamps and Eifel detection, after the first ten of thirty segments.
 fn eifel(settings: EifelSettings) -> Driven {
-    let recovery = RecoverySettings::Reno(ClassicSettings::default());
+    let recovery = RecoverySettings::Reno(RenoSettings::default());
     let spurious = SpuriousSettings::Eifel(settings);
     let mut driven = Driven::new(TcpSettings { timestamps: true, recovery, spurious, ..TcpSettings::default() });
     assert_eq!(driven.write(30).len(), 10);
@@ -108,7 +108,7 @@ fn rfc_4015_lets_as_much_leave_as_was_acknowledged() {
 
 /// Reno, or SACK recovery where there is SACK, without timestamps, after the first ten of thirty segments.
 fn judged_by(spurious: SpuriousSettings, sack: bool) -> Driven {
-    let reno = RecoverySettings::Reno(ClassicSettings::default());
+    let reno = RecoverySettings::Reno(RenoSettings::default());
     let recovery = if sack { RecoverySettings::Sack(SackSettings::default()) } else { reno };
     let mut driven = Driven::new(TcpSettings { sack, d_sack: sack, recovery, spurious, ..TcpSettings::default() });
     assert_eq!(driven.write(30).len(), 10);
