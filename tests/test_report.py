@@ -585,3 +585,16 @@ def test_saved_figure_is_a_page_of_its_own(browser: Browser, tmp_path: Path) -> 
     assert "Time <i> (s)" in texts
     assert "<b>bold</b> $x$" in texts
     assert figure.save(tmp_path / "figure.png").stat().st_size > 0
+
+
+def test_a_page_for_a_device_is_written_to_it_and_does_not_replace_it(tmp_path: Path) -> None:
+    from cellwind.report.html import write_page
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_page("a page", pipe)
+        assert (os.read(reader, 100), pipe.is_fifo()) == (b"a page", True)
+    finally:
+        os.close(reader)

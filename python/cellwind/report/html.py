@@ -122,7 +122,13 @@ def document(brand: str, title: str, lead: str, body: str, footer: str, ending: 
 
 
 def write_page(page: str, target: Path) -> Path:
-    """Writes a page whole: a reader who reloads meets the old one or the new one, never half of it."""
+    """Writes a page whole: a reader who reloads meets the old one or the new one, never half of it.
+
+    What is no file, such as a device or a pipe, is written to and not replaced.
+    """
+    if target.exists() and not target.is_file():
+        target.write_text(page, encoding="utf-8")
+        return target
     partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     partial.write_text(page, encoding="utf-8")
     partial.replace(target)

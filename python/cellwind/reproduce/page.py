@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import os
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -37,11 +36,9 @@ _CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 def write_page(reproduction: Reproduction, path: Path) -> Path:
     """Writes the page and returns its path; folders on the way are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A reader who reloads meets the old page or the new one, never half of it.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    partial.write_text(page(reproduction), encoding="utf-8")
-    partial.replace(path)
-    return path
+    from cellwind.report import html as whole
+
+    return whole.write_page(page(reproduction), path)
 
 
 def page(reproduction: Reproduction) -> str:
