@@ -73,6 +73,7 @@ impl Message {
 /// A transport protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
+#[allow(clippy::large_enum_variant)] // one of them for each flow
 pub enum Protocol {
     /// TCP, with replaceable parts.
     Tcp(TcpSettings),

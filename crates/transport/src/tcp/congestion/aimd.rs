@@ -31,7 +31,7 @@ impl CongestionControl for Aimd {
         match self.increase {
             // ns-2's window is a number with decimals: nothing is lost by rounding
             Increase::PerAck if self.decrease == Halving::UsedWindow => {
-                let increase = (ack.mss * ack.mss << 16) / windows.cwnd + self.fraction;
+                let increase = ((ack.mss * ack.mss) << 16) / windows.cwnd + self.fraction;
                 windows.cwnd += increase >> 16;
                 self.fraction = increase & 0xffff;
             }

@@ -72,9 +72,12 @@ impl Core {
     /// An ACK is about to be taken.
     #[inline]
     pub fn begin_ack(&mut self, now: Time) {
-        if self.delivery_rate.is_some() {
-            let in_flight = self.in_network();
-            self.delivery_rate.as_mut().expect("it is there").begin_ack(in_flight, now);
+        if self.delivery_rate.is_none() {
+            return;
+        }
+        let in_flight = self.in_network();
+        if let Some(delivery) = &mut self.delivery_rate {
+            delivery.begin_ack(in_flight, now);
         }
     }
 
