@@ -218,6 +218,7 @@ def test_all_papers_have_a_title() -> None:
         "lundsten": "Improving 3G performance for Mobile Internet",
         "gurtov": "Efficient Transport in 2.5G-3G Wireless Wide Area Networks",
         "teyeb": "Quality of Packet Services in UMTS and Heterogeneous Networks",
+        "lo": "On the Performance of TCP Vegas over UMTS/WCDMA Channels with Large Round-Trip Time Variations",
     }
     assert set(papers()) == set(paper_ids())
 

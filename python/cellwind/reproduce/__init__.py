@@ -27,6 +27,7 @@ _MODULES = {
     "lundsten": "cellwind.reproduce.lundsten",
     "gurtov": "cellwind.reproduce.gurtov",
     "teyeb": "cellwind.reproduce.teyeb",
+    "lo": "cellwind.reproduce.lo",
 }
 
 
