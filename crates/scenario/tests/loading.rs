@@ -1,7 +1,7 @@
 //! Loading, resolving and writing scenarios.
 
 use cellwind_scenario::model::{Access, Bulk, Protocol};
-use cellwind_scenario::{Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets};
+use cellwind_scenario::{Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets, tcp_settings};
 use cellwind_transport::tcp::amount::Window;
 
 fn sets(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -206,6 +206,31 @@ fn what_is_left_away_is_filled_in() {
     assert!(wired.scenario.access_of("ue").is_none());
     assert!(matches!(wired.scenario.flow["download"].bulk, Some(Bulk::Limited(Window::Bytes(_)))));
     assert!(matches!(wired.scenario.flow["download"].transport.protocol, Protocol::Tcp(_)));
+}
+
+/// The switches that the comment of the preset tells (Teyeb 2007, table 6.1).
+#[test]
+fn linux_2_4_can_be_had_without_each_of_its_options() {
+    let without_eifel = "timestamps = false";
+    let without_d_sack = "d_sack = false";
+    let without_fack = "recovery = { type = 'sack', reduction = 'rate-halving' }";
+    let without_sack = "sack = false, d_sack = false, recovery = { type = 'newreno', partial_ack = 'slow-but-steady' }";
+    for (sack, has_d_sack) in [
+        ("", true),
+        (without_fack, true),
+        (without_d_sack, false),
+        (&format!("{without_d_sack}, {without_fack}"), false),
+        (without_sack, false),
+    ] {
+        for eifel in ["", without_eifel] {
+            let blind = if eifel == without_eifel && !has_d_sack { "spurious = 'off'" } else { "" };
+            let changes: Vec<&str> =
+                ["extends = 'linux-2.4'", sack, eifel, blind].into_iter().filter(|text| !text.is_empty()).collect();
+            let settings =
+                tcp_settings(&format!("{{ {} }}", changes.join(", "))).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((settings.timestamps, settings.d_sack), (eifel.is_empty(), has_d_sack));
+        }
+    }
 }
 
 #[test]

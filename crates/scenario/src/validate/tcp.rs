@@ -4,9 +4,9 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::{PerAck, Window};
 use cellwind_transport::tcp::settings::{
-    After, AfterMark, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant, Pacing,
-    RaiseMinimumSettings, RecoverySettings, Response, SlowStartExit, SlowStartSettings, SpuriousSettings, TcpSettings,
-    VegasSettings,
+    After, AfterMark, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant,
+    LinuxUndoSettings, Pacing, Probe, RackSettings, RaiseMinimumSettings, RecoverySettings, ReductionSettings,
+    Response, SlowStartExit, SlowStartSettings, SpuriousSettings, TcpSettings, VegasSettings,
 };
 
 use super::out_of_range;
@@ -69,6 +69,13 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
             "recovery `rack` sends as much new data as SACK reports gone, and has no use for Limited Transmit";
         return conflict(&[&["limited_transmit"], &["recovery"]], message);
     }
+    if let RecoverySettings::Rack(rack) = &tcp.recovery
+        && rack.tail_probe == Probe::Off
+        && rack.max_ack_delay != RackSettings::default().max_ack_delay
+    {
+        let message = "`max_ack_delay` is for the probe of the tail: `tail_probe = \"on\"`";
+        return conflict(&[&["recovery", "max_ack_delay"], &["recovery", "tail_probe"]], message);
+    }
     if tcp.d_sack && !tcp.sack {
         return conflict(&[&["d_sack"], &["sack"]], "D-SACK is a kind of SACK and needs `sack = true`");
     }
@@ -76,9 +83,7 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
     if !(1..=4).contains(&tcp.sack_blocks) {
         return Err((&[&["sack_blocks"]], out_of_range(tcp.sack_blocks, "1 to 4")));
     }
-    if !(1..=100).contains(&tcp.faults.rto_percent) {
-        return Err((&[&["faults", "rto_percent"]], out_of_range(tcp.faults.rto_percent, "1 to 100")));
-    }
+    faults(tcp)?;
     if tcp.sack_blocks != 4 && !tcp.sack {
         return conflict(
             &[&["sack_blocks"], &["sack"]],
@@ -119,6 +124,16 @@ fn model_based(tcp: &TcpSettings) -> Result<(), Found> {
             "BBR needs to know of each segment when it is delivered: a recovery by SACK, as in the preset `bbr`";
         return conflict(&[&["recovery"], &["congestion"]], message);
     }
+    let reduces = match &tcp.recovery {
+        RecoverySettings::Sack(sack) => sack.reduction != ReductionSettings::AtOnce,
+        RecoverySettings::Fack(fack) => fack.reduction != ReductionSettings::AtOnce || fack.overdamping,
+        _ => false,
+    };
+    if reduces {
+        let message = "BBR has its own answer to a loss, which `reduction` and `overdamping` would undo: \
+                       `reduction = \"at-once\"` without `overdamping`, or recovery `rack`, as in the preset `bbr`";
+        return conflict(&[&["recovery", "reduction"], &["recovery", "overdamping"], &["recovery"]], message);
+    }
     if tcp.slow_start != SlowStartSettings::default() {
         let message = "BBR starts in its own way: settings of slow start have no effect";
         return conflict(&[&["slow_start"], &["congestion"]], message);
@@ -127,6 +142,33 @@ fn model_based(tcp: &TcpSettings) -> Result<(), Found> {
         return conflict(&[&["initial_ssthresh"], &["congestion"]], "BBR has no slow start threshold");
     }
     Ok(())
+}
+
+/// Emulated faults, which not every part can have.
+fn faults(tcp: &TcpSettings) -> Result<(), Found> {
+    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
+    if !(1..=100).contains(&tcp.faults.rto_percent) {
+        return Err((&[&["faults", "rto_percent"]], out_of_range(tcp.faults.rto_percent, "1 to 100")));
+    }
+    if !tcp.faults.resend_all {
+        return Ok(());
+    }
+    if matches!(tcp.recovery, RecoverySettings::Rack(_)) {
+        let why = "recovery `rack` knows after a timeout what has arrived, and sends nothing else again: `resend_all` needs a \
+                   recovery that goes back, as in the preset `freebsd-4.1`";
+        return conflict(&[&["faults", "resend_all"], &["recovery"]], why);
+    }
+    if tcp.pacing != Pacing::Off {
+        let why = "segments with a pace are not sent again all at once: `pacing = \"off\"`";
+        return conflict(&[&["faults", "resend_all"], &["pacing"]], why);
+    }
+    match tcp.spurious {
+        SpuriousSettings::FRto(_) | SpuriousSettings::Linux(LinuxUndoSettings { f_rto: true, .. }) => {
+            let why = "F-RTO sends one segment again and then new ones, not everything at once: `spurious = \"off\"`";
+            conflict(&[&["faults", "resend_all"], &["spurious"]], why)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn sizes(tcp: &TcpSettings) -> Result<(), Found> {

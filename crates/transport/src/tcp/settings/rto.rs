@@ -18,7 +18,7 @@ pub struct RtoSettings {
     pub granularity: Span,
     /// Lower bound of the variance term, 4 RTTVAR, beside the granularity (Linux: 200 ms, in place of `minimum`).
     pub variance_minimum: Span,
-    /// Which segments give an RTT sample.
+    /// Which segments give an RTT sample, without timestamps, which give one for each ACK of new data.
     pub timing: RttTiming,
     /// Whether the SYN, sent once, gives the first sample (RFC 6298 §2.2); otherwise the first segment with data does, as
     /// RFC 3481 §4.10 allows on slow links.
