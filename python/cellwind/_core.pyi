@@ -174,7 +174,8 @@ class Packets:
         into ``endpoints``), ``source_port``, ``target_port``, ``protocol``, ``ip_length``, ``ip_id``, ``ecn``,
         ``payload`` (bytes behind the headers), and of TCP ``flags`` (FIN lowest), ``seq``, ``ack``, ``window`` (not
         scaled), ``options`` (1 timestamps, 2 MSS, 4 window scale, 8 SACK-permitted), ``mss``, ``window_scale``,
-        ``tsval``, ``tsecr``. One row per SACK block: ``sack_row`` (the row of its packet), ``sack_start``, ``sack_end``.
+        ``tsval``, ``tsecr``. One row per SACK block: ``sack_row`` (the row of its packet), ``sack_start``,
+        ``sack_end``.
         """
 
 @final
