@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 Delivery = Literal["out_of_sequence", "in_sequence"]
 Pdu = Literal["tti", "40 B"]
 Path = Literal["full", "split"]
+Transport = Literal["reno", "eifel", "westwood"]
 
 # Table 3: the windows in segments that fill the link, by rate in kbit/s and packet size in bytes.
 MAX_WINDOW = {(384, 576): 25, (384, 1500): 14, (128, 576): 11, (128, 1500): 7, (64, 576): 9, (64, 1500): 6}
+
+# The presets of the transports of section 5.3.3, beside Reno.
+PRESETS: Mapping[Transport, str] = {"reno": "reno", "eifel": "reno-eifel", "westwood": "westwood"}
 
 # Section 5.3: a packet includes 40 bytes of headers.
 HEADER_BYTES = 40
@@ -68,6 +72,7 @@ class Cell:
     pdu: Pdu = "tti"
     path: Path = "full"
     initial_window: int | Literal["rfc3390"] = 1
+    transport: Transport = "reno"
 
     @property
     def reference(self) -> Cell:
@@ -96,8 +101,8 @@ class Cell:
 
     @property
     def tcp(self) -> str:
-        """What the thesis calls the solution: ``reno``, or ``split`` for the short path."""
-        return "split" if self.path == "split" else "reno"
+        """What the thesis calls the solution: the transport, or ``split`` for the short path."""
+        return "split" if self.path == "split" else self.transport
 
     @property
     def is_deterministic(self) -> bool:
@@ -124,6 +129,7 @@ class Cell:
         return (
             f"lundsten-{self.rate_kbps}k-{self.packet_bytes}B-{self.file_kbytes}kB-bler{self.bler:g}"
             f"-{self.delivery.replace('_', '-')}-pdu-{self.pdu.replace(' ', '')}-{self.path}-iw{self.initial_window}"
+            f"{'' if self.transport == 'reno' else f'-{self.transport}'}"
         )
 
     def scenario(self, choices: Mapping[str, Any]) -> Scenario:
@@ -133,6 +139,7 @@ class Cell:
         umts_ms, internet_ms = ONE_WAY_MS[self.path]
         window = self.initial_window
         values: dict[str, Any] = {
+            "flow.download.transport.extends": PRESETS[self.transport],
             "link.internet.delay": f"{internet_ms} ms",
             "access.umts.delay": f"{umts_ms} ms",
             "access.umts.rate": f"{self.rate_kbps} kbit/s",

@@ -26,6 +26,10 @@ SPLIT = replace(BASE, path="split")
 SHORT = replace(BASE, file_kbytes=100)
 PDU_40 = replace(BASE, pdu="40 B")
 PDU_40_IN_SEQUENCE = replace(PDU_40, delivery="in_sequence")
+EIFEL = replace(BASE, transport="eifel")
+WESTWOOD = replace(BASE, transport="westwood")
+PDU_40_EIFEL = replace(PDU_40_IN_SEQUENCE, transport="eifel")
+PDU_40_WESTWOOD = replace(PDU_40_IN_SEQUENCE, transport="westwood")
 PDU_40_SPLIT = replace(PDU_40_IN_SEQUENCE, path="split")
 
 

@@ -9,17 +9,19 @@ from ..design import Plan
 from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from .cells import grid
-from .common import BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE, SHORT, SMALL, LundstenPlan, needs, scope
-from .measures import LundstenBench, block_increase, decrease, over
+from .common import BASE, EIFEL, IN_SEQUENCE, PDU_40_IN_SEQUENCE, SHORT, SMALL, WESTWOOD, LundstenPlan, needs, scope
+from .measures import LundstenBench, block_increase, decrease, increase, over
 
 
 def table_1() -> LundstenPlan:
     cells = [cell for iw in (1, 3) for cell in grid(replace(SHORT, initial_window=iw), SMALL)]
+    spurious = "spurious_retransmissions_and_timeouts"
+    remedies = {("eifel", spurious): EIFEL, ("westwood", spurious): WESTWOOD}
     parts = {
         "split_tcp": "proxy: split tcp",
         "snoop": "proxy: snoop",
-        "eifel": "transport: eifel",
-        "westwood": "transport: westwood",
+        "eifel": "study: what a remedy does to other problems",
+        "westwood": "study: what a remedy does to other problems",
         "hsdpa": "radio: hs-dsch",
         "tcp_parameter_tuning": "study: tcp parameter tuning",
     }
@@ -30,9 +32,13 @@ def table_1() -> LundstenPlan:
             # The parameter the thesis tunes for small files is the initial window (Table 11).
             gains = [decrease(bench, cell).number for cell in cells if cell.initial_window == 3]
             return Point(value=float(min(gains) > 0.0), n=len(gains))
+        if (solution, metric) in remedies:
+            # It differs from Reno in what it makes of spurious retransmissions (section 5.3.3).
+            remedy = increase(bench, remedies[solution, metric]).number
+            return Point(value=float(remedy < increase(bench, BASE).number))
         return needs(parts[solution])
 
-    return Plan(cells=cells, measure=measure)
+    return Plan(cells=[*cells, *remedies.values(), BASE, BASE.reference], measure=measure)
 
 
 def model() -> LundstenPlan:
