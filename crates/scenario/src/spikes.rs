@@ -38,7 +38,7 @@ impl SpikeSource {
             }
         };
         let mut source = SpikeSource { next: None, rest };
-        source.next = source.after(Time::ZERO, Time::ZERO);
+        source.next = source.after(Time::ZERO, Time::ZERO, settings.first);
         source
     }
 
@@ -51,12 +51,12 @@ impl SpikeSource {
     pub fn take(&mut self, now: Time) -> Option<Time> {
         let (begins, duration) = self.next.filter(|&(begins, _)| begins <= now)?;
         let ends = begins + duration;
-        self.next = self.after(begins, ends);
+        self.next = self.after(begins, ends, None);
         Some(ends)
     }
 
-    /// The spike that follows one with this beginning and end.
-    fn after(&mut self, begun: Time, ended: Time) -> Option<(Time, Span)> {
+    /// The spike that follows one with this beginning and end, after the usual interval or `another`.
+    fn after(&mut self, begun: Time, ended: Time, another: Option<SpanDistribution>) -> Option<(Time, Span)> {
         match &mut self.rest {
             Rest::Drawn { interval, from, duration, stream } => {
                 let before = match from {
@@ -65,7 +65,7 @@ impl SpikeSource {
                 };
                 // Time goes on even where draws are zero.
                 let least = Span::from_nanos(1);
-                let begins = before + interval.draw(stream).max(least);
+                let begins = before + another.unwrap_or(*interval).draw(stream).max(least);
                 Some((begins, duration.draw(stream).max(least)))
             }
             Rest::Listed(spikes) => spikes.pop_front(),
@@ -109,6 +109,14 @@ mod tests {
         };
         let mut source = SpikeSource::new(&settings, Stream::new(1, 0, "spikes/x"));
         assert_eq!(spikes(&mut source, 3), [(5.0, 12.0), (10.0, 17.0), (15.0, 22.0)]);
+    }
+
+    #[test]
+    fn the_first_spike_may_have_an_interval_of_its_own() {
+        let [first, interval, duration] = ["1 s", "10 s", "2 s"].map(|text| Some(text.parse().unwrap()));
+        let settings = Spikes { first, interval, duration, ..Spikes::default() };
+        let mut source = SpikeSource::new(&settings, Stream::new(1, 0, "spikes/x"));
+        assert_eq!(spikes(&mut source, 3), [(1.0, 3.0), (13.0, 15.0), (25.0, 27.0)]);
     }
 
     #[test]

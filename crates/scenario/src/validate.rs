@@ -463,8 +463,10 @@ impl Checker<'_> {
             let path = ["spikes", name, "list", &empty.to_string(), "duration"];
             return Err(self.place(&path, out_of_range("0 s", "a time above 0 s")));
         }
-        if spikes.interval_from.is_some() && spikes.interval.is_none() {
-            return Err(self.place(&at("interval_from"), conflict("`interval_from` goes with `interval`")));
+        for (key, is_given) in [("first", spikes.first.is_some()), ("interval_from", spikes.interval_from.is_some())] {
+            if is_given && spikes.interval.is_none() {
+                return Err(self.place(&at(key), conflict(&format!("`{key}` goes with `interval`"))));
+            }
         }
         let (terminals, links) = (&self.scenario.terminal, &self.scenario.link);
         match (&spikes.terminal, &spikes.link) {

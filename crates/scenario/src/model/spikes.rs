@@ -17,6 +17,9 @@ pub struct Spikes {
     /// How long until the first spike begins, from the start of the run, and until each one after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<SpanDistribution>,
+    /// How long until the first spike begins, in place of a first interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<SpanDistribution>,
     /// What the interval after a spike counts from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_from: Option<IntervalFrom>,

@@ -1,8 +1,9 @@
 """Gurtov's thesis of 2002: what a delay does to TCP, and what helps.
 
-P2 (``delay``) and P3 (``case_study``) ran real stacks over the emulator Seawind: ``cells`` are their runs, ``observed``
-reads their facts. P5 (``reselections``) ran ns-2: ``runs`` has its runs and what is read from them, ``traces`` draws
-them. So did P9 (``lifetime``), whose runs are ``lifetime_cells`` and are read by ``lifetime_observed``.
+P2 (``delay``) and P3 (``case_study``) ran real stacks over the emulator Seawind: ``cells`` are their runs, and
+``observed`` reads their facts. P4 (``duplicates``), P5 (``reselections``) and P8 (``responses`` to one delay,
+``restoring`` over long transfers) ran ns-2: ``runs`` has their runs and what is read from them, ``traces`` draws them.
+So did P9 (``lifetime``), whose runs are ``lifetime_cells`` and are read by ``lifetime_observed``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from cellwind.analysis.series import FactTable
 
 from ..design import REPLICATIONS, Design, Plan
 from ..published import Paper
-from . import case_study, delay, lifetime, lifetime_observed, reselections
+from . import case_study, delay, duplicates, lifetime, lifetime_observed, reselections, responses, restoring
 from .cells import Cell
 from .lifetime_cells import Lifetime
 from .observed import observe as observe_emulated
@@ -23,7 +24,8 @@ from .runs import observe as observe_run
 
 def plans() -> dict[str, Plan[Any, Any]]:
     """The plan of every experiment, by its identifier."""
-    found = {**delay.plans(), **case_study.plans(), **reselections.plans(), **lifetime.plans()}
+    found = {**delay.plans(), **case_study.plans(), **duplicates.plans(), **reselections.plans()}
+    found |= {**responses.plans(), **restoring.plans(), **lifetime.plans()}
     return {f"gurtov-{name}": plan for name, plan in found.items()}
 
 
