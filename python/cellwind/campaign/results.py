@@ -140,7 +140,7 @@ class Results:
         return read_table(kept)
 
     def table(self) -> pd.DataFrame:
-        """A data frame with one row per scenario and flow: mean, 95 % half-width and n of every quantity.
+        """A data frame with one row per scenario and flow: mean, 95 % half-width and n of every quantity some flow has.
 
         The factors of variants are columns of their own, named by their path.
         """
@@ -153,7 +153,10 @@ class Results:
         for flow in summary(self):
             row = flow.as_row()
             rows.append({"scenario": row.pop("scenario"), **factors[flow.scenario], **row})
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        counts = [name for name in frame if str(name).endswith("_n")]
+        nobody_has = [str(name).removesuffix("_n") for name in counts if not frame[name].any()]
+        return frame.drop(columns=[f"{name}_{part}" for name in nobody_has for part in ("mean", "half_width", "n")])
 
     @property
     def plot(self) -> Plots:
