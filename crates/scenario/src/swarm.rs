@@ -301,8 +301,14 @@ impl Draw {
         let is_datagram = carries.is_datagram && self.chance(0.5);
         line(carries.text);
         if is_datagram {
-            let payload = self.choose(&[100, 672, 1472]);
-            return line(format!("transport = {{ type = \"udp\", payload = \"{payload} B\" }}"));
+            let size = self.choose(&[100, 672, 1400]);
+            let marked = self.choose(&["true", "false"]);
+            return line(match self.between(0, 4) {
+                0 | 1 => format!("transport = {{ type = \"udp\", payload = \"{size} B\" }}"),
+                2 => format!("transport = {{ type = \"tfrc\", segment = \"{size} B\" }}"),
+                3 => format!("transport = {{ type = \"atp\", fragment = \"{size} B\", retransmit = {marked} }}"),
+                _ => "transport = \"atp-tfrc\"".into(),
+            });
         }
         let preset = self.choose(&[
             "tahoe",
@@ -315,6 +321,10 @@ impl Draw {
             "newreno-eifel",
             "sack-eifel",
             "vegas",
+            "veno",
+            "westwood",
+            "ns2-sack1",
+            "ns2-fulltcp",
             "linux-reno",
             "linux-cubic",
             "bbr",
@@ -370,7 +380,9 @@ impl Draw {
         }
         if !is_vegas && !is_bbr {
             line(format!("slow_start.per_ack = \"{}\"", self.choose(&["1 segment", "2 segments", "all"])));
-            line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));
+            if !preset.starts_with("ns2") {
+                line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));
+            }
         }
         line(format!("rto.minimum = \"{} ms\"", self.choose(&[10, 200, 1000])));
         line(format!("rto.granularity = \"{} ms\"", self.choose(&[1, 100, 500])));
