@@ -346,7 +346,12 @@ impl Draw {
         }
         let is_classic = ["tahoe", "reno", "newreno"].contains(&preset);
         if is_classic || preset == "vegas" {
-            line(format!("recovery.bug_fix = \"{}\"", self.choose(&["off", "less-careful", "careful"])));
+            let bug_fix = self.choose(&["off", "less-careful", "careful"]);
+            line(format!("recovery.bug_fix = \"{bug_fix}\""));
+            if ["reno", "newreno"].contains(&preset) && bug_fix != "off" {
+                let answer = self.choose(&["ignore", "inflate", "inflate-for-good", "every-second"]);
+                line(format!("recovery.guarded_acks = \"{answer}\""));
+            }
         }
         if has_rack {
             line(format!("recovery.prr = \"{}\"", self.choose(&["conservative", "slow-start", "safe-ack"])));
@@ -354,6 +359,7 @@ impl Draw {
         }
         if preset == "newreno" {
             line(format!("recovery.partial_ack = \"{}\"", self.choose(&["impatient", "slow-but-steady"])));
+            line(format!("recovery.new_data_on_partial_ack = {}", self.chance(0.5)));
         }
         if ["sack", "fack", "newreno-sack"].contains(&preset) {
             line(format!("recovery.reduction = \"{}\"", self.choose(&["at-once", "rate-halving", "ramp-down"])));
@@ -387,8 +393,14 @@ impl Draw {
         line(format!("rto.minimum = \"{} ms\"", self.choose(&[10, 200, 1000])));
         line(format!("rto.granularity = \"{} ms\"", self.choose(&[1, 100, 500])));
         line(format!("rto.timing = \"{}\"", self.choose(&["per-window", "per-segment"])));
-        let (fast, duplicate) = (self.chance(0.3), self.chance(0.3));
-        line(format!("rto.restart_on_fast_retransmit = {fast}\nrto.restart_on_duplicate_ack = {duplicate}"));
+        let (fast, ignores) = (self.chance(0.3), self.chance(0.3) && !has_rack);
+        line(format!("rto.restart_on_fast_retransmit = {fast}\nrto.ignore_duplicate_acks = {ignores}"));
+        let restarts: &[&str] = match preset {
+            "tahoe" => &["never", "up-to-dup-thresh", "always"],
+            _ if has_rack => &["never", "always"],
+            _ => &["never", "up-to-dup-thresh"],
+        };
+        line(format!("rto.restart_on_duplicate_ack = \"{}\"", self.choose(restarts)));
     }
 }
 

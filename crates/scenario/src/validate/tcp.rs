@@ -4,9 +4,10 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::{PerAck, Window};
 use cellwind_transport::tcp::settings::{
-    After, AfterMark, AfterSpurious, BandwidthFilter, CongestionSettings, CubicSettings, FRtoVariant,
-    LinuxUndoSettings, Pacing, Probe, RackSettings, RaiseMinimumSettings, RecoverySettings, ReductionSettings,
-    Response, SlowStartExit, SlowStartSettings, SpuriousSettings, TcpSettings, VegasSettings,
+    After, AfterMark, AfterSpurious, BandwidthFilter, BugFix, CongestionSettings, CubicSettings, FRtoVariant,
+    GuardedAcks, LinuxUndoSettings, Pacing, Probe, RackSettings, RaiseMinimumSettings, RecoverySettings,
+    ReductionSettings, Response, RestartOnDuplicateAck, SlowStartExit, SlowStartSettings, SpuriousSettings,
+    TcpSettings, VegasSettings,
 };
 
 use super::out_of_range;
@@ -76,6 +77,7 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         let message = "`max_ack_delay` is for the probe of the tail: `tail_probe = \"on\"`";
         return conflict(&[&["recovery", "max_ack_delay"], &["recovery", "tail_probe"]], message);
     }
+    duplicate_acks(tcp)?;
     if tcp.d_sack && !tcp.sack {
         return conflict(&[&["d_sack"], &["sack"]], "D-SACK is a kind of SACK and needs `sack = true`");
     }
@@ -102,6 +104,46 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
     if tcp.slow_start.exit == SlowStartExit::HystartPlusPlus && tcp.initial_ssthresh.is_some() {
         let keys: &[Keys] = &[&["slow_start", "exit"], &["initial_ssthresh"]];
         return conflict(keys, "HyStart++ works only where no threshold is known yet (RFC 9406 §4.3)");
+    }
+    Ok(())
+}
+
+/// What duplicate ACKs may do beside starting a recovery.
+fn duplicate_acks(tcp: &TcpSettings) -> Result<(), Found> {
+    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
+    let guarded = match &tcp.recovery {
+        RecoverySettings::Reno(reno) => (reno.guarded_acks, reno.bug_fix),
+        RecoverySettings::Newreno(newreno) => (newreno.guarded_acks, newreno.bug_fix),
+        _ => (GuardedAcks::Ignore, BugFix::Off),
+    };
+    if guarded.0 != GuardedAcks::Ignore && guarded.1 == BugFix::Off {
+        let keys: &[Keys] = &[&["recovery", "guarded_acks"], &["recovery", "bug_fix"]];
+        let why =
+            "no duplicate ACK is kept from starting a fast retransmit: `bug_fix` must be `careful` or `less-careful`";
+        return conflict(keys, why);
+    }
+    let keys: &[Keys] = &[&["rto", "restart_on_duplicate_ack"], &["recovery"]];
+    match (tcp.rto.restart_on_duplicate_ack, &tcp.recovery) {
+        (RestartOnDuplicateAck::Never, _)
+        | (RestartOnDuplicateAck::Always, RecoverySettings::Tahoe(_) | RecoverySettings::Rack(_)) => {}
+        (RestartOnDuplicateAck::UpToDupThresh, RecoverySettings::Rack(_)) => {
+            return conflict(keys, "recovery `rack` counts no duplicate ACKs: `never` or `always`");
+        }
+        (RestartOnDuplicateAck::UpToDupThresh, _) => {}
+        (RestartOnDuplicateAck::Always, _) => {
+            // Gurtov 2001, P4 §4.3: must not be combined
+            let why = "this recovery sends new segments on duplicate ACKs above DupThresh, whose duplicate ACKs would restart the \
+                       timer for ever when a retransmission is lost: `up-to-dup-thresh`, or a recovery that sends none \
+                       (`tahoe`) or finds lost retransmissions (`rack`)";
+            return conflict(keys, why);
+        }
+    }
+    if tcp.rto.ignore_duplicate_acks && matches!(tcp.recovery, RecoverySettings::Rack(_)) {
+        let keys: &[Keys] = &[&["rto", "ignore_duplicate_acks"], &["recovery"]];
+        return conflict(
+            keys,
+            "recovery `rack` learns from every ACK which segments are lost: set `ignore_duplicate_acks = false`",
+        );
     }
     Ok(())
 }

@@ -344,7 +344,13 @@ impl Core {
         if !self.limited_transmit || self.snd_nxt < self.snd_max {
             return;
         }
-        let most = self.snd_wnd.min(self.windows.cwnd + 2 * self.mss);
+        self.send_beyond(self.windows.cwnd + 2 * self.mss, now, out);
+    }
+
+    /// Sends one new segment beyond the congestion window, within `most` and the receiver's window; data so sent does not
+    /// count as flight when a loss is found (RFC 5681 §3.2 (2)).
+    pub fn send_beyond(&mut self, most: u64, now: Time, out: &mut Outbox) {
+        let most = self.snd_wnd.min(most);
         // The window counts data: a FIN rides along.
         if let Some(end) = self.next_new().filter(|&end| end.min(self.written) <= self.snd_una + most) {
             self.limited_bytes += end - self.snd_max;

@@ -14,7 +14,7 @@ use super::core::{Core, Counters};
 use super::ecn;
 use super::options;
 use super::recovery::{Ack, LossRecovery, Recovery, Timer};
-use super::settings::TcpSettings;
+use super::settings::{RestartOnDuplicateAck, TcpSettings};
 use super::spurious::{Seen, Spurious, Verdict};
 
 /// The sending end of a connection. Segments leave through port 0.
@@ -26,7 +26,8 @@ pub struct Sender {
     state: State,
     syn_header: u16,
     sack_permitted: bool,
-    restart_on_duplicate_ack: bool,
+    restart_on_duplicate_ack: RestartOnDuplicateAck,
+    ignore_duplicate_acks: bool,
     seed_from_syn: bool,
     resend_all: bool,
     attempts: u32,
@@ -96,6 +97,7 @@ impl Sender {
             syn_header: (settings.header.as_bytes() + options::on_syn(settings)) as u16,
             sack_permitted: settings.sack,
             restart_on_duplicate_ack: settings.rto.restart_on_duplicate_ack,
+            ignore_duplicate_acks: settings.rto.ignore_duplicate_acks,
             seed_from_syn: settings.rto.seed_from_syn,
             resend_all: settings.faults.resend_all,
             attempts: settings.rto.attempts,
@@ -403,8 +405,19 @@ impl Sender {
         self.core.notice(0, self.recovery.is_recovering(), now);
         self.core.take_echo(packet.flags, 0);
         self.judge(packet, told, now, out);
+        if self.ignore_duplicate_acks && self.expired_at.is_some() {
+            return; // they tell nothing of the retransmission
+        }
+        let counted = self.core.duplicate_acks;
         self.recovery.on_duplicate_ack(&mut self.core, ack, now, out);
-        if self.restart_on_duplicate_ack {
+        let restarts = match self.restart_on_duplicate_ack {
+            RestartOnDuplicateAck::Never => false,
+            RestartOnDuplicateAck::UpToDupThresh => {
+                (counted + 1..=self.core.dup_thresh).contains(&self.core.duplicate_acks)
+            }
+            RestartOnDuplicateAck::Always => true,
+        };
+        if restarts {
             self.core.restart_timer(now);
         }
     }

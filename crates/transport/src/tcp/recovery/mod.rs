@@ -4,6 +4,7 @@
 //! the sender, which it shares with every other recovery.
 
 mod fack;
+mod guarded;
 mod newreno;
 mod prr;
 mod rack;

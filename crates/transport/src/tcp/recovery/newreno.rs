@@ -3,6 +3,7 @@
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::time::Time;
 
+use super::guarded::Guarded;
 use super::{Ack, Guard, LossRecovery, Timer};
 use crate::tcp::core::Core;
 use crate::tcp::settings::{LastAck, NewRenoSettings, PartialAck};
@@ -11,7 +12,11 @@ use crate::tcp::settings::{LastAck, NewRenoSettings, PartialAck};
 pub(crate) struct NewReno {
     guard: Guard,
     partial_ack: PartialAck,
+    new_data_on_partial_ack: bool,
+    /// Nothing leaves until the next ACK: the last one was partial, and lets out no new data.
+    holds: bool,
     last_ack: LastAck,
+    guarded: Guarded,
     phase: Phase,
 }
 
@@ -26,7 +31,10 @@ impl NewReno {
         NewReno {
             guard: Guard::new(settings.bug_fix),
             partial_ack: settings.partial_ack,
+            new_data_on_partial_ack: settings.new_data_on_partial_ack,
+            holds: false,
             last_ack: settings.last_ack,
+            guarded: Guarded::new(settings.guarded_acks),
             phase: Phase::Open,
         }
     }
@@ -48,7 +56,8 @@ impl NewReno {
     /// RFC 6582 §3.2 step 3, partial acknowledgements: the next hole, and the window deflated by what left.
     fn on_partial_ack(&mut self, core: &mut Core, acked: u64, now: Time, out: &mut Outbox) {
         core.resend(core.snd_una, now, out);
-        let added = if acked >= core.mss { core.mss } else { 0 };
+        self.holds = !self.new_data_on_partial_ack;
+        let added = if acked >= core.mss && self.new_data_on_partial_ack { core.mss } else { 0 };
         core.windows.cwnd = core.windows.cwnd.saturating_sub(acked).max(core.mss) + added;
     }
 }
@@ -56,6 +65,7 @@ impl NewReno {
 impl LossRecovery for NewReno {
     fn on_duplicate_ack(&mut self, core: &mut Core, _: Ack, now: Time, out: &mut Outbox) {
         core.duplicate_acks += 1;
+        self.holds = false;
         match self.phase {
             Phase::FastRecovery { .. } => {
                 core.windows.cwnd += core.mss;
@@ -70,11 +80,13 @@ impl LossRecovery for NewReno {
                 core.inflate();
                 self.send(core, now, out);
             }
-            Phase::Open => {}
+            Phase::Open => self.guarded.on_duplicate_ack(core, now, out),
         }
     }
 
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
+        self.guarded.end();
+        self.holds = false;
         let Phase::FastRecovery { partial_acks } = &mut self.phase else {
             core.grow(ack.acked, now);
             return Timer::Restart;
@@ -93,12 +105,21 @@ impl LossRecovery for NewReno {
     }
 
     fn on_timeout(&mut self, core: &mut Core, _: Time) {
+        self.guarded.end();
+        self.holds = false;
         self.guard.set(core); // RFC 6582 §3.2 step 4
         self.phase = Phase::Open;
     }
 
     fn on_spurious(&mut self, _: &mut Core) {
+        self.holds = false;
         self.phase = Phase::Open;
+    }
+
+    fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        if !self.holds {
+            core.send_within(core.windows.cwnd + self.guarded.inflation, now, out);
+        }
     }
 
     fn is_recovering(&self) -> bool {

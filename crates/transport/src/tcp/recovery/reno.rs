@@ -3,6 +3,7 @@
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::time::Time;
 
+use super::guarded::Guarded;
 use super::{Ack, Guard, LossRecovery, Timer};
 use crate::tcp::core::Core;
 use crate::tcp::settings::{LastAck, RenoSettings};
@@ -11,6 +12,7 @@ use crate::tcp::settings::{LastAck, RenoSettings};
 pub(crate) struct Reno {
     guard: Guard,
     last_ack: LastAck,
+    guarded: Guarded,
     phase: Phase,
 }
 
@@ -22,7 +24,12 @@ enum Phase {
 
 impl Reno {
     pub fn new(settings: &RenoSettings) -> Self {
-        Reno { guard: Guard::new(settings.bug_fix), last_ack: settings.last_ack, phase: Phase::Open }
+        Reno {
+            guard: Guard::new(settings.bug_fix),
+            last_ack: settings.last_ack,
+            guarded: Guarded::new(settings.guarded_acks),
+            phase: Phase::Open,
+        }
     }
 }
 
@@ -43,11 +50,12 @@ impl LossRecovery for Reno {
                 core.inflate();
                 self.send(core, now, out);
             }
-            Phase::Open => {}
+            Phase::Open => self.guarded.on_duplicate_ack(core, now, out),
         }
     }
 
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, _: &mut Outbox) -> Timer {
+        self.guarded.end();
         match self.phase {
             Phase::Open => core.grow(ack.acked, now),
             Phase::FastRecovery => {
@@ -62,12 +70,17 @@ impl LossRecovery for Reno {
     }
 
     fn on_timeout(&mut self, core: &mut Core, _: Time) {
+        self.guarded.end();
         self.guard.set(core);
         self.phase = Phase::Open;
     }
 
     fn on_spurious(&mut self, _: &mut Core) {
         self.phase = Phase::Open;
+    }
+
+    fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        core.send_within(core.windows.cwnd + self.guarded.inflation, now, out);
     }
 
     fn is_recovering(&self) -> bool {

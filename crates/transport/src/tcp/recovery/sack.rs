@@ -6,11 +6,12 @@ use cellwind_engine::time::Time;
 use super::scoreboard::{Next, Repair, lose_by_runs, send_in_open};
 use super::{Ack, LossRecovery, Timer};
 use crate::tcp::core::Core;
-use crate::tcp::settings::{Rescue, SackPartialAck, SackSettings};
+use crate::tcp::settings::{DuplicateAcks, Rescue, SackPartialAck, SackSettings};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sack {
     repair: Repair,
+    duplicate_acks: DuplicateAcks,
     rescue: Rescue,
     partial_ack: SackPartialAck,
     /// RecoveryPoint of the last loss that proved to be none.
@@ -21,6 +22,7 @@ impl Sack {
     pub fn new(settings: &SackSettings) -> Self {
         Sack {
             repair: Repair::new(settings.reduction),
+            duplicate_acks: settings.duplicate_acks,
             rescue: settings.rescue,
             partial_ack: settings.partial_ack,
             spurious_until: 0,
@@ -69,7 +71,7 @@ impl LossRecovery for Sack {
             self.fill_pipe(core, now, out);
             return;
         }
-        if ack.newly_sacked == 0 {
+        if ack.newly_sacked == 0 && self.duplicate_acks == DuplicateAcks::WithNewSack {
             return; // §2: only an ACK with new SACK information counts as duplicate
         }
         core.duplicate_acks += 1;

@@ -9,6 +9,7 @@ use crate::tcp::settings::{
 use cellwind_engine::packet::SackBlocks;
 use cellwind_engine::units::Size;
 
+mod duplicates;
 mod rack;
 
 const MSS: u64 = 100;

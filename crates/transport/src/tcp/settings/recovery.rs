@@ -42,6 +42,24 @@ pub struct RenoSettings {
     pub bug_fix: BugFix,
     /// What the ACK that ends fast recovery does to the window.
     pub last_ack: LastAck,
+    /// What duplicate ACKs above DupThresh do while `bug_fix` keeps them from starting a fast retransmit.
+    pub guarded_acks: GuardedAcks,
+}
+
+/// What duplicate ACKs above DupThresh do while "bug fix" keeps them from starting a fast retransmit (Gurtov 2001, P4
+/// §4.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardedAcks {
+    /// Nothing (RFC 2582 §5).
+    #[default]
+    Ignore,
+    /// Each inflates the window by a segment, until the next new ACK (ns-2's Reno).
+    Inflate,
+    /// Each inflates the window by a segment for good. Unstable under congestion, and not advised.
+    InflateForGood,
+    /// Every second one lets out a new segment, as in rate halving.
+    EverySecond,
 }
 
 /// What the ACK that ends fast recovery does to the window.
@@ -63,15 +81,25 @@ pub struct NewRenoSettings {
     pub bug_fix: BugFix,
     /// When a partial ACK restarts the retransmission timer.
     pub partial_ack: PartialAck,
+    /// Whether a partial ACK lets out new data beside the retransmission, where the window has room for it (RFC 6582 §3.2
+    /// step 3). If not, it adds nothing to the window that it deflates (Gurtov 2001, P2 §4.1).
+    pub new_data_on_partial_ack: bool,
     /// What the ACK that ends fast recovery does to the window.
     pub last_ack: LastAck,
+    /// What duplicate ACKs above DupThresh do while `bug_fix` keeps them from starting a fast retransmit.
+    pub guarded_acks: GuardedAcks,
 }
 
 impl Default for NewRenoSettings {
     fn default() -> Self {
         // RFC 6582 §3.2, §4
-        let (bug_fix, partial_ack, last_ack) = (BugFix::Careful, PartialAck::Impatient, LastAck::Deflates);
-        NewRenoSettings { bug_fix, partial_ack, last_ack }
+        NewRenoSettings {
+            bug_fix: BugFix::Careful,
+            partial_ack: PartialAck::Impatient,
+            new_data_on_partial_ack: true,
+            last_ack: LastAck::Deflates,
+            guarded_acks: GuardedAcks::Ignore,
+        }
     }
 }
 
@@ -79,6 +107,8 @@ impl Default for NewRenoSettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SackSettings {
+    /// Which duplicate ACKs count towards DupThresh.
+    pub duplicate_acks: DuplicateAcks,
     /// Whether a partial ACK in recovery may send the "rescue" retransmission (RFC 6675 §4, rule 4 of NextSeg).
     pub rescue: Rescue,
     /// Whether a partial ACK resends SND.UNA even when the pipe is full (NewReno-SACK; Gurtov and Ludwig 2003 §III.A).
@@ -98,6 +128,18 @@ pub struct FackSettings {
     pub overdamping: bool,
     /// What the sender does when it sees that the path reorders.
     pub reordering: Reordering,
+}
+
+/// Which duplicate ACKs count towards DupThresh in SACK recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DuplicateAcks {
+    /// Those whose SACK blocks report data that was not reported before (RFC 6675 §2; Gurtov 2001, P4 §4.3): the others
+    /// answer needless retransmissions.
+    #[default]
+    WithNewSack,
+    /// All (RFC 3517 §5).
+    All,
 }
 
 /// What a partial ACK does in SACK recovery.

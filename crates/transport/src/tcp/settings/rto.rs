@@ -27,8 +27,11 @@ pub struct RtoSettings {
     pub after_spurious: AfterSpurious,
     /// Restart on a fast retransmit; RFC 6298 restarts on new ACKs only.
     pub restart_on_fast_retransmit: bool,
-    /// Restart on every duplicate ACK.
-    pub restart_on_duplicate_ack: bool,
+    /// Which duplicate ACKs restart it (Gurtov 2001, P4 §4.1 and §4.3).
+    pub restart_on_duplicate_ack: RestartOnDuplicateAck,
+    /// After a timeout, duplicate ACKs do nothing until SND.UNA moves (Gurtov 2001, P4 §4.4): nothing leaves for them, and
+    /// they do not count towards DupThresh.
+    pub ignore_duplicate_acks: bool,
     /// How often the same segment may time out before the connection gives up (RFC 9293 §3.8.3, R2).
     #[schemars(range(min = 1))]
     pub attempts: u32,
@@ -46,10 +49,25 @@ impl Default for RtoSettings {
             seed_from_syn: true, // RFC 6298 §2.2: the first measurement that is made
             after_spurious: AfterSpurious::Standard,
             restart_on_fast_retransmit: false,
-            restart_on_duplicate_ack: false,
+            restart_on_duplicate_ack: RestartOnDuplicateAck::Never,
+            ignore_duplicate_acks: false,
             attempts: 15, // as Linux tcp_retries2; above R2's 100 s (RFC 9293 §3.8.3)
         }
     }
+}
+
+/// Which duplicate ACKs restart the retransmission timer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartOnDuplicateAck {
+    /// None (RFC 6298 §5).
+    #[default]
+    Never,
+    /// Those that count towards DupThresh, the last of them included.
+    UpToDupThresh,
+    /// Every one. Not where new segments leave for those above DupThresh and a lost retransmission waits for the timer,
+    /// which would never expire.
+    Always,
 }
 
 /// What a timeout found spurious changes of the timer (Gurtov and Ludwig 2003, III.C; RFC 4015).
