@@ -61,6 +61,8 @@ pub(crate) struct Built {
 pub(crate) struct FlowEndpoints {
     pub source: usize,
     pub sink: usize,
+    /// The sink, to be reached by a change.
+    pub receiver: MachineId,
 }
 
 /// What stands between the wired links and a terminal.
@@ -231,7 +233,7 @@ impl<'a> Builder<'a> {
             };
             let source = self.world.add(format!("flow/{name}/sender"), source);
             let sink = self.world.add(format!("flow/{name}/receiver"), sink);
-            let endpoints = FlowEndpoints { source: 2 * index, sink: 2 * index + 1 };
+            let endpoints = FlowEndpoints { source: 2 * index, sink: 2 * index + 1, receiver: sink };
             let (server, terminal) = match flow.direction {
                 Direction::Down => (source, sink),
                 Direction::Up => (sink, source),

@@ -32,6 +32,8 @@ pub enum Change {
         delay: Span,
         /// What becomes of packets meanwhile.
         buffering: Buffering,
+        /// How often the terminal repeats its last acknowledgement at the end.
+        duplicate_acks: u32,
     },
     /// Nothing begins to be transmitted for a while.
     Spike {
@@ -138,6 +140,7 @@ fn change_of(scenario: &Scenario, event: &Event) -> Change {
             to: scenario.access.get_index_of(to).unwrap_or(0) as u16,
             delay: event.delay.unwrap_or_default(),
             buffering: event.buffering.unwrap_or_default(),
+            duplicate_acks: event.duplicate_acks.unwrap_or_default(),
         },
         None => Change::Spike {
             terminal: terminal.map(|terminal| place_of_terminal(scenario, Some(terminal))),

@@ -271,6 +271,13 @@ impl Scenario {
         flow.terminal.as_deref().or_else(only).unwrap_or(DEFAULT_TERMINAL)
     }
 
+    /// Whether the flow is a plain download by TCP to the terminal, whose receiver can be made to repeat its last
+    /// acknowledgement.
+    pub fn repeats_acks(&self, terminal: &str, flow: &Flow) -> bool {
+        let is_download = flow.direction == Direction::Down && flow.bulk.is_some();
+        is_download && matches!(flow.transport.protocol, Protocol::Tcp(_)) && self.terminal_of(flow) == terminal
+    }
+
     /// The access network of a terminal, with its name; none when it stands at the end of the wired links.
     pub fn access_of(&self, terminal: &str) -> Option<(&str, &Access)> {
         let name = self.terminal.get(terminal)?.access.as_deref()?;

@@ -43,6 +43,10 @@ pub struct Session {
     sources: Vec<(SpikeSource, Vec<MachineId>)>,
     /// The ends of spikes that are going on.
     spikes: Vec<(Time, Vec<MachineId>)>,
+    /// The ends of handovers at which terminals repeat their last acknowledgements, and how often.
+    repeats: Vec<(Time, usize, u32)>,
+    /// The receivers of each terminal that can do so.
+    receivers: Vec<Vec<MachineId>>,
     /// How many spikes and pauses hold a machine.
     holds: BTreeMap<MachineId, u32>,
     is_paused: bool,
@@ -73,7 +77,13 @@ impl Session {
             }
         }
         timed.sort_by_key(|&(at, _)| at); // stable: at one instant in the order of the scenario
+        let receivers = scenario.terminal.keys().map(|terminal| {
+            let here = scenario.flow.values().zip(&flows).filter(|(flow, _)| scenario.repeats_acks(terminal, flow));
+            here.map(|(_, ends)| ends.receiver).collect()
+        });
         let mut session = Session {
+            receivers: receivers.collect(),
+            repeats: Vec::new(),
             world,
             flows,
             links,
@@ -110,10 +120,11 @@ impl Session {
         Some(self.next_spike().map_or(something, |spike| spike.min(something)))
     }
 
-    /// When the next planned change at an instant, or the end of a spike, is due.
+    /// When the next planned change at an instant, or what the end of a spike or handover brings, is due.
     fn next_planned(&self) -> Option<Time> {
         let planned = self.timed.front().map(|&(at, _)| at);
-        planned.into_iter().chain(self.spikes.iter().map(|&(ends, _)| ends)).min()
+        let spikes = self.spikes.iter().map(|&(ends, _)| ends);
+        planned.into_iter().chain(spikes).chain(self.repeats.iter().map(|&(ends, ..)| ends)).min()
     }
 
     /// When the next spike that comes again and again begins.
@@ -250,8 +261,13 @@ impl Session {
     pub fn apply(&mut self, change: &Change) -> Result<(), ChangeError> {
         match change {
             Change::Set(patches) => self.set(patches)?,
-            Change::Handover { terminal, to, delay, buffering } => {
-                self.handover(usize::from(*terminal), usize::from(*to), *delay, *buffering)?;
+            Change::Handover { terminal, to, delay, buffering, duplicate_acks } => {
+                let terminal = usize::from(*terminal);
+                self.handover(terminal, usize::from(*to), *delay, *buffering)?;
+                self.repeats.retain(|&(_, of, _)| of != terminal); // the handover before is replaced, if it lasts
+                if *duplicate_acks > 0 {
+                    self.repeats.push((self.world.now() + *delay, terminal, *duplicate_acks));
+                }
             }
             Change::Spike { terminal, duration } => self.spike(*terminal, *duration)?,
             Change::Pause if !self.is_paused => {
@@ -268,11 +284,21 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the spikes of this instant, applies its planned changes and begins its spikes.
+    /// Ends the spikes of this instant, repeats acknowledgements where handovers have ended, applies its planned changes and
+    /// begins its spikes.
     fn apply_due(&mut self, now: Time) -> Result<(), Stalled> {
         while let Some(over) = self.spikes.iter().position(|&(ends, _)| ends <= now) {
             let (_, machines) = self.spikes.remove(over);
             self.release(&machines)?;
+        }
+        while let Some(over) = self.repeats.iter().position(|&(ends, ..)| ends <= now) {
+            let (_, terminal, times) = self.repeats.remove(over);
+            for place in 0..self.receivers[terminal].len() {
+                self.world.change(self.receivers[terminal][place], |machine, now, out| match machine {
+                    AnyMachine::Sink(sink) => sink.ask_for_retransmission(times, now, out),
+                    _ => unreachable!("a plain transfer by TCP has a sink"),
+                })?;
+            }
         }
         while self.timed.front().is_some_and(|&(at, _)| at <= now) {
             let Some((_, change)) = self.timed.pop_front() else { break };

@@ -394,7 +394,12 @@ impl Checker<'_> {
             let error = conflict(format!("an event is one thing only, and this one has `{action}` as well"));
             return Err(self.place(&at(other), error));
         }
-        for (key, is_given) in [("delay", event.delay.is_some()), ("buffering", event.buffering.is_some())] {
+        let of_handovers = [
+            ("delay", event.delay.is_some()),
+            ("buffering", event.buffering.is_some()),
+            ("duplicate_acks", event.duplicate_acks.is_some()),
+        ];
+        for (key, is_given) in of_handovers {
             if is_given && action != "handover" {
                 return Err(self.place(&at(key), conflict(format!("`{key}` goes with `handover`"))));
             }
@@ -418,6 +423,17 @@ impl Checker<'_> {
         if event.set.as_ref().is_some_and(|set| set.is_empty()) {
             let error = ScenarioError::new(Mistake::MissingKey, "this sets nothing");
             return Err(self.place(&at("set"), error.allowed("a table such as { \"link.internet.loss\" = 0.01 }")));
+        }
+        if let Some(times) = event.duplicate_acks {
+            if !(1..=100).contains(&times) {
+                return Err(self.place(&at("duplicate_acks"), out_of_range(times, "1 to 100")));
+            }
+            let only = || scenario.terminal.keys().next().map(String::as_str);
+            let terminal = event.terminal.as_deref().or_else(only).unwrap_or_default();
+            if !scenario.flow.values().any(|flow| scenario.repeats_acks(terminal, flow)) {
+                let message = "nothing at the terminal repeats acknowledgements: that is for `bulk` downloads by TCP";
+                return Err(self.place(&at("duplicate_acks"), conflict(message.into())));
+            }
         }
         match &event.handover {
             Some(to) if !scenario.access.contains_key(to) => {

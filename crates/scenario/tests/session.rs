@@ -331,7 +331,7 @@ fn a_handover_to_the_only_access_is_an_outage() {
     session.inject(0, Down, packet(0)).unwrap();
     session.advance_to(Time::from_millis(10)).unwrap();
     let delay = cellwind_engine::time::Span::from_millis(50);
-    let change = Change::Handover { terminal: 0, to: 0, delay, buffering: Default::default() };
+    let change = Change::Handover { terminal: 0, to: 0, delay, buffering: Default::default(), duplicate_acks: 0 };
     session.apply(&change).unwrap();
     session.advance_to(Time::from_millis(60)).unwrap();
     session.inject(0, Down, packet(1)).unwrap();
@@ -375,4 +375,27 @@ fn a_simulated_download_moves_after_half_of_it() {
     // The other half at 384 kbit/s takes 11.2 s, after 2 s of handover.
     let spent = ["none", "intermediate", "full"].map(ends);
     assert!(spent.iter().all(|&seconds| (17.4..25.0).contains(&seconds)), "{spent:?}");
+}
+
+/// A terminal is cut off from 2 to 4 s, and the sender's timer runs for 3 s at least. Of the three ACKs at the end, 0.4 ms
+/// apart, the first is new to the sender, since those on their way were lost: it lets a segment go, which takes 15 ms, and
+/// whose ACK, at 4000.4 + 15 + 0.4 ms, is the third duplicate.
+#[test]
+fn a_terminal_repeats_its_acknowledgement_when_the_handover_is_over() {
+    use cellwind_scenario::run::{Record, run};
+    let never = std::sync::atomic::AtomicBool::new(false);
+    let first_reaction = |asks: &str| {
+        let text = format!(
+            "{ACCESSES}[flow.f]\nbulk = \"200 kB\"\n[flow.f.transport]\nextends = \"reno\"\nrto.minimum = \"3 s\"\n\
+             [[event]]\nat = \"2 s\"\nhandover = \"fast\"\ndelay = \"2 s\"\n{asks}"
+        );
+        let record = Record { facts: Some(Vec::new()), capture: false };
+        let run = run(&parse(&text, "asks", &[]).unwrap().scenario, 0, record, &never).unwrap();
+        let reactions = [FactKind::FastRetransmit, FactKind::Timeout];
+        let first = run.facts.iter().find(|row| reactions.contains(&row.fact().kind)).unwrap();
+        (first.fact().kind, first.time().as_nanos() / 100_000)
+    };
+    assert_eq!(first_reaction("duplicate_acks = 3\n"), (FactKind::FastRetransmit, 40_158));
+    let (kind, at) = first_reaction("");
+    assert!(kind == FactKind::Timeout && at > 45_000, "{at}");
 }

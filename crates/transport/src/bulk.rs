@@ -106,6 +106,11 @@ impl Sink {
         &self.receiver
     }
 
+    /// Lets TCP repeat its last acknowledgement so often.
+    pub fn ask_for_retransmission(&mut self, times: u32, now: Time, out: &mut Outbox) {
+        self.receiver.ask_for_retransmission(times, now, out);
+    }
+
     /// When the last byte was delivered in order.
     pub fn completed_at(&self) -> Option<Time> {
         self.completed_at

@@ -41,4 +41,9 @@ pub struct Event {
     /// What becomes of packets during the handover; by default `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffering: Option<Buffering>,
+    /// How often the terminal repeats its last acknowledgement when the handover ends, for each of its `bulk` downloads by
+    /// TCP; DupThresh of them may start a fast retransmit (Teyeb, 7.1.1). By default never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub duplicate_acks: Option<u32>,
 }

@@ -201,11 +201,11 @@ impl Receiver {
         }
     }
 
-    /// Repeats the last acknowledgement three times, so that a sender that waits for a timeout starts a fast retransmit: what
-    /// a terminal may do when a handover ends (Teyeb 2007, 7.1.1).
-    pub fn ask_for_retransmission(&mut self, now: Time, out: &mut Outbox) {
-        if self.rcv_nxt > 0 {
-            (0..3).for_each(|_| self.acknowledge(None, now, out));
+    /// Repeats the last acknowledgement so often, so that a sender that waits for a timeout starts a fast retransmit: what
+    /// a terminal may do when a handover ends (Teyeb 2007, 7.1.1). Not once the FIN has come.
+    pub fn ask_for_retransmission(&mut self, times: u32, now: Time, out: &mut Outbox) {
+        if self.rcv_nxt > 0 && !self.is_closed() {
+            (0..times).for_each(|_| self.acknowledge(None, now, out));
         }
     }
 

@@ -203,6 +203,6 @@ fn three_acks_leave_on_request() {
     let mut receiver = receiver(with_sack());
     give(&mut receiver, 0, segment(0));
     let mut out = Outbox::new(false);
-    receiver.ask_for_retransmission(Time::from_millis(5), &mut out);
+    receiver.ask_for_retransmission(3, Time::from_millis(5), &mut out);
     assert_eq!(out.take_packets().map(|(_, packet)| packet.ack).collect::<Vec<_>>(), [101; 3]);
 }
