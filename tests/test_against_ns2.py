@@ -51,6 +51,7 @@ AGENTS = (
     Agent("ns2-reno", "TCP/Reno", "TCPSink"),
     Agent("ns2-newreno", "TCP/Newreno", "TCPSink"),
     Agent("ns2-sack1", "TCP/Sack1", "TCPSink/Sack1"),
+    Agent("ns2-fack", "TCP/Fack", "TCPSink/Sack1"),
     Agent("ns2-vegas", "TCP/Vegas", "TCPSink", window=1),
     Agent("ns2-fulltcp", "TCP/FullTcp", "TCP/FullTcp", two_way=True),
     Agent("ns2-tahoe", "TCP/FullTcp/Tahoe", "TCP/FullTcp/Tahoe", two_way=True, settings=NO_LIMITED_TRANSMIT),
@@ -278,13 +279,22 @@ def look_for_ns2() -> None:
         pytest.skip("ns-2 is not installed (Debian: ns2)")
 
 
-def windows(algorithm: str, settings: str, drops: list[int]) -> list[tuple[float, float]]:
+WESTWOOD = """
+congestion = { type = "westwood", filter = "linux", after_loss = "threshold", growth = "when-limiting" }
+"""
+VEGAS = """
+slow_start.per_ack = "1 segment"
+congestion = { type = "vegas", alpha = 2, beta = 4, gamma = 1 }
+"""
+
+
+def windows(preset: str, settings: str, drops: list[int], seconds: int) -> list[tuple[float, float]]:
     """Instants in seconds after the first segment, and the congestion window from then on, in segments."""
     faults = ", ".join(f"{{ drop_data = {packet} }}" for packet in drops)
     run = _core.run(
         _core.Scenario.parse(
             f"""
-            stop_at = "13 s"
+            stop_at = "{seconds + 1} s"
             [link.loss]
             down.faults = [{faults}]
             [link.wire]
@@ -293,7 +303,7 @@ def windows(algorithm: str, settings: str, drops: list[int]) -> list[tuple[float
             [flow.f]
             bulk = "unlimited"
             [flow.f.transport]
-            extends = "linux-{algorithm}"
+            extends = "{preset}"
             receive_window = "100000 segments"
             slow_start.exit = "none"
             {settings}
@@ -308,36 +318,64 @@ def windows(algorithm: str, settings: str, drops: list[int]) -> list[tuple[float
     return [(float(t) * 1e-9 - 0.1, float(a) / 1448) for t, kind, a in rows if kind == cwnd]
 
 
-@pytest.mark.parametrize("drops", [[], [301]], ids=["none", "single"])
+def windows_of_ns2(algorithm: str, drops: list[int], seconds: int) -> list[tuple[float, float]]:
+    """The same of Agent/TCP/Linux, every 50 ms."""
+    ns = shutil.which("ns")
+    assert ns is not None
+    script = Path(__file__).parent / "ns2" / "linux.tcl"
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "windows"
+        words = [ns, str(script), algorithm, str(trace), str(seconds), *(str(packet - 1) for packet in drops)]
+        subprocess.run(words, check=True, capture_output=True)
+        rows = [row.split() for row in trace.read_text(encoding="ascii").splitlines()]
+    return [(float(row[0]), float(row[1])) for row in rows]
+
+
+def window_at(rows: list[tuple[float, float]], t: float) -> float:
+    return next(cwnd for start, cwnd in reversed(rows) if start <= t)
+
+
 @pytest.mark.parametrize(
-    ("algorithm", "settings", "share"),
+    ("algorithm", "preset", "settings", "drops", "share"),
     [
-        ("reno", "", 0.008),  # one segment: ns-2's first packet has no header, so that it is ahead
+        ("reno", "linux-reno", "", [], 0.008),  # one segment: ns-2's first packet has no header, so that it is ahead
+        ("reno", "linux-reno", "", [301], 0.008),
         # Its tcp_cubic is that of Linux 2.6, with a beta of 0.8, whole segments and an estimate of the segments per
         # ACK that lets the window grow faster at first.
-        ("cubic", "congestion.beta = 0.8", 0.045),
+        ("cubic", "linux-cubic", "congestion.beta = 0.8", [], 0.045),
+        ("cubic", "linux-cubic", "congestion.beta = 0.8", [301], 0.045),
+        # Not with a loss: the agent never tells tcp_westwood that recovery is over, so that Reno's threshold stays.
+        ("westwood", "linux-reno", WESTWOOD, [], 0.008),
     ],
+    ids=["reno-none", "reno-single", "cubic-none", "cubic-single", "westwood-none"],
 )
 def test_the_window_is_that_of_ns2_s_linux_agent(
-    algorithm: str, settings: str, share: float, drops: list[int], tmp_path: Path
+    algorithm: str, preset: str, settings: str, drops: list[int], share: float
 ) -> None:
     """By samples every 50 ms of 12 s, leaving out the recovery, in which Linux shrinks the window by steps."""
-    ns = shutil.which("ns")
-    if ns is None:
-        pytest.skip("ns-2 is not installed (Debian: ns2)")
-    script, trace = Path(__file__).parent / "ns2" / "linux.tcl", tmp_path / "windows"
-    words = [ns, str(script), algorithm, str(trace), *(str(packet - 1) for packet in drops)]
-    subprocess.run(words, check=True, capture_output=True)
-    mine = windows(algorithm, settings, drops)
+    look_for_ns2()
+    mine = windows(preset, settings, drops, 12)
     compared = 0
-    for line in trace.read_text(encoding="ascii").splitlines():
-        t, theirs, _, _ = map(float, line.split())
+    for t, theirs in windows_of_ns2(algorithm, drops, 12):
         if (drops and 0.6 < t < 1.2) or t == 0:
             continue
         compared += 1
-        at = next(cwnd for start, cwnd in reversed(mine) if start <= t)
-        assert at == pytest.approx(theirs, rel=share, abs=1.5), t
+        assert window_at(mine, t) == pytest.approx(theirs, rel=share, abs=1.5), t
     assert compared > 200
+
+
+def test_vegas_settles_where_ns2_s_linux_agent_does() -> None:
+    """By the windows from 30 to 60 s, to two segments: the width of α to β.
+
+    Not before: tcp_vegas doubles the window each round trip in slow start, and comes down from there by one a round
+    trip; Brakmo and Peterson's Vegas, which is ours, doubles it every other one.
+    """
+    look_for_ns2()
+    mine = windows("linux-reno", VEGAS, [], 60)
+    settled = [(t, cwnd) for t, cwnd in windows_of_ns2("vegas", [], 60) if t >= 30]
+    assert len(settled) > 500
+    for t, theirs in settled:
+        assert window_at(mine, t) == pytest.approx(theirs, abs=2), t
 
 
 @pytest.mark.parametrize("every", [50, 200])

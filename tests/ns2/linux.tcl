@@ -1,12 +1,12 @@
-# The congestion window of ns-2's TCP/Linux agent, every 50 ms for 12 s.
-# Usage: ns linux.tcl ALGORITHM WINDOW-FILE [DROPPED-PACKET...], packets counted from 0
+# The congestion window of ns-2's TCP/Linux agent, every 50 ms.
+# Usage: ns linux.tcl ALGORITHM WINDOW-FILE SECONDS [DROPPED-PACKET...], packets counted from 0
 #
 # 10 Mbit/s and 50 ms one way, with a queue that takes everything. Lines: time, window and threshold in segments, and the
 # highest segment acknowledged, counted from 0.
 
 set ns [new Simulator]
 set file [open [lindex $argv 1] w]
-set drops [lrange $argv 2 end]
+set drops [lrange $argv 3 end]
 set server [$ns node]
 set loss [$ns node]
 set terminal [$ns node]
@@ -44,5 +44,5 @@ $ns at 0.0 sample
 set source [new Application/FTP]
 $source attach-agent $sender
 $ns at 0.0 "$source producemore 100000"
-$ns at 12.0 "close $file; exit 0"
+$ns at [lindex $argv 2] "close $file; exit 0"
 $ns run

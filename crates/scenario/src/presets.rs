@@ -70,7 +70,7 @@ pub const PRESETS: &[Preset] = presets! {
     Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" }
     Access "access/" { "umts-384" "umts-128" "umts-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
     Transport "transport/" { "tahoe" "reno" "newreno" "sack" "fack" "newreno-sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "veno" "newreno-abc" "newreno-ecn" "newreno-abe" "reno-eifel" "newreno-eifel" "sack-eifel" "bbr" "bbr-v3" "linux-reno" "linux-cubic" "udp" "tfrc" "atp" "atp-tfrc"
-        "ns2-tahoe" "ns2-reno" "ns2-newreno" "ns2-sack1" "ns2-vegas" "ns2-fulltcp"
+        "ns2-tahoe" "ns2-reno" "ns2-newreno" "ns2-sack1" "ns2-fack" "ns2-vegas" "ns2-fulltcp"
         "linux-2.4" "linux-2.4-gurtov" "linux-2.2" "freebsd-4.1" "windows-98"
     }
     Application "application/" { "web" "web-http-1.0" "request-reply-small" "request-reply-medium" "request-reply-large" "voip-g711" "voip-g729" "voip-amr-12.2" "video" "news-ticker" }

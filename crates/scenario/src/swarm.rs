@@ -362,7 +362,10 @@ impl Draw {
             line(format!("recovery.new_data_on_partial_ack = {}", self.chance(0.5)));
         }
         if ["sack", "fack", "newreno-sack"].contains(&preset) {
-            line(format!("recovery.reduction = \"{}\"", self.choose(&["at-once", "rate-halving", "ramp-down"])));
+            line(format!(
+                "recovery.reduction = \"{}\"",
+                self.choose(&["at-once", "rate-halving", "ramp-down", "restart"])
+            ));
         }
         if preset == "fack" {
             let reordering = self.choose(&["ignore", "adaptive"]);

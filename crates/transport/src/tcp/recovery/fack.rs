@@ -102,7 +102,7 @@ impl LossRecovery for Fack {
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
         self.note(core);
         if self.is_recovering() {
-            self.repair.on_ack(core);
+            self.repair.on_ack(core, now);
             self.fill_pipe(core, now, out);
             return;
         }
@@ -123,9 +123,9 @@ impl LossRecovery for Fack {
         if !self.is_recovering() {
             core.grow(ack.acked, now);
         } else if core.snd_una >= self.repair.recovery_point {
-            self.repair.end(core);
+            self.repair.end(core, now);
         } else {
-            self.repair.on_ack(core);
+            self.repair.on_ack(core, now);
             self.fill_pipe(core, now, out);
         }
         Timer::Restart

@@ -3,6 +3,8 @@
 //! The recovery sends while the window leaves room for a segment beside the pipe. What is here moves the window, from the
 //! one before the loss to the one that [`Core::reduced`] says.
 
+use cellwind_engine::time::Time;
+
 use crate::tcp::core::Core;
 use crate::tcp::settings::ReductionSettings;
 
@@ -27,6 +29,8 @@ pub(super) enum Reduction {
         /// The share of what leaves that is taken from `trim`: the reduction, and the window before it.
         share: (u64, u64),
     },
+    /// One segment, which grows with every ACK of the recovery (ns-2's Fack, CLOSE_CWND_RESTART).
+    Restart,
 }
 
 impl Reduction {
@@ -35,6 +39,7 @@ impl Reduction {
             ReductionSettings::AtOnce => Reduction::AtOnce,
             ReductionSettings::RateHalving => Reduction::RateHalving { acks: 0 },
             ReductionSettings::RampDown => Reduction::RampDown { trim: 0, forward: 0, share: (0, 1) },
+            ReductionSettings::Restart => Reduction::Restart,
         }
     }
 
@@ -53,11 +58,12 @@ impl Reduction {
                 *trim = part(pipe, *share);
                 core.windows.cwnd = core.reduced + *trim;
             }
+            Reduction::Restart => core.windows.cwnd = core.mss,
         }
     }
 
     /// An ACK has arrived in recovery.
-    pub fn on_ack(&mut self, core: &mut Core) {
+    pub fn on_ack(&mut self, core: &mut Core, now: Time) {
         match self {
             Reduction::AtOnce => {}
             Reduction::RateHalving { acks } => {
@@ -74,16 +80,18 @@ impl Reduction {
                 *forward = now;
                 core.windows.cwnd = core.reduced + *trim;
             }
+            Reduction::Restart => core.grow(core.mss, now), // as if each ACK were new
         }
     }
 
-    /// The recovery is over.
-    pub fn end(&self, core: &mut Core) {
+    /// The recovery is over, by an ACK of all that was outstanding.
+    pub fn end(&self, core: &mut Core, now: Time) {
         match self {
             Reduction::AtOnce => {}
             // Linux 2.4, tcp_complete_cwr: slow start brings back what rate-halving took too much.
             Reduction::RateHalving { .. } => core.windows.cwnd = core.windows.cwnd.min(core.reduced),
             Reduction::RampDown { .. } => core.windows.cwnd = core.reduced,
+            Reduction::Restart => core.grow(core.mss, now),
         }
     }
 }

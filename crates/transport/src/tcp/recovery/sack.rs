@@ -67,7 +67,7 @@ impl LossRecovery for Sack {
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
         lose_by_runs(core);
         if self.repair.is_recovering() {
-            self.repair.on_ack(core);
+            self.repair.on_ack(core, now);
             self.fill_pipe(core, now, out);
             return;
         }
@@ -89,9 +89,9 @@ impl LossRecovery for Sack {
         if !self.repair.is_recovering() {
             core.grow(ack.acked, now);
         } else if core.snd_una >= self.repair.recovery_point {
-            self.repair.end(core); // §5 (A)
+            self.repair.end(core, now); // §5 (A)
         } else {
-            self.repair.on_ack(core);
+            self.repair.on_ack(core, now);
             if self.partial_ack_resends(core) {
                 self.repair.resend(core, core.snd_una, now, out); // in the pipe as every other
             }

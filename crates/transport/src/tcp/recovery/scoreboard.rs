@@ -70,15 +70,15 @@ impl Repair {
     }
 
     /// An ACK arrived in recovery, before anything is sent for it.
-    pub fn on_ack(&mut self, core: &mut Core) {
-        self.reduction.on_ack(core);
+    pub fn on_ack(&mut self, core: &mut Core, now: Time) {
+        self.reduction.on_ack(core, now);
     }
 
     /// Everything that was outstanding at the begin is acknowledged, or the recovery proved wrong.
-    pub fn end(&mut self, core: &mut Core) {
+    pub fn end(&mut self, core: &mut Core, now: Time) {
         if self.is_recovering {
             self.is_recovering = false;
-            self.reduction.end(core);
+            self.reduction.end(core, now);
         }
     }
 

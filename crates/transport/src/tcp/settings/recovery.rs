@@ -166,6 +166,9 @@ pub enum ReductionSettings {
     RateHalving,
     /// By half of what SACK blocks report as having left the network (`rampdown_` of ns-2's Fack).
     RampDown,
+    /// To one segment at once, from which every ACK of the recovery lets it grow, up to the threshold as in slow start (ns-2's
+    /// Fack).
+    Restart,
 }
 
 /// What FACK does when it sees reordering: data below SACKed data that arrives late by its first transmission.
