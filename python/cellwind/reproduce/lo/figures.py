@@ -122,7 +122,6 @@ def timeout(cell: Cell, seen: Observation) -> Figure:
             within("resent", run.resent.time_s, run.resent.value, "red", "cross"),
             within("timeout", run.timeouts.time_s, run.timeouts.value, "purple", "triangle"),
         ],
-        note=f"The timer of {shown.rto_s:.2f} s ran out; the acknowledgement came {shown.rtt_s:.2f} s after the segment. "
-        "Replication 0.",
+        note=f"The timer of {shown.rto_s:.2f} s ran out; the acknowledgement took {shown.rtt_s:.2f} s. Replication 0.",
         height=380,
     )

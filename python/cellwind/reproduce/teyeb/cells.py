@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Delivery = Literal["out_of_sequence", "in_sequence"]
 Buffering = Literal["none", "intermediate", "full"]
 Options = Literal["plain", "sack", "dsack", "dsack_fack", "eifel"]
+Origin = Literal["wlan", "gprs"]
 
 FLOW = "transfer"
 MSS = 1460
@@ -61,17 +62,9 @@ bler = 0.0
 """
 
 _HANDOVER = """
-title = "From WLAN to UMTS (Teyeb 2007, Figure 7.3)"
-description = "Section 7.3.1.1 of Teyeb's dissertation."
-stop_at = "10 min"
-
-[access.wlan]
-type = "link"
-rate = "1 Mbit/s"
-delay = "5 ms"
-
-[access.wlan.up]
-rate = "64 kbit/s"
+title = "A handover to UMTS (Teyeb 2007, section 7.3)"
+description = "Sections 7.3.1 and 7.3.2 of Teyeb's dissertation."
+stop_at = "20 min"
 
 [access.umts]
 type = "link"
@@ -82,19 +75,48 @@ delay = "75 ms"
 rate = "32 kbit/s"
 
 [terminal.ue]
-access = "wlan"
 """
+
+_ORIGIN: dict[Origin, str] = {
+    "wlan": """
+[access.wlan]
+type = "link"
+rate = "1 Mbit/s"
+delay = "5 ms"
+
+[access.wlan.up]
+rate = "64 kbit/s"
+""",
+    "gprs": """
+[access.gprs]
+type = "link"
+rate = "32 kbit/s"
+delay = "350 ms"
+""",
+}
+
+# What each of the options is made of; the kernel of 2.4 undid reactions by timestamps and by D-SACK.
+_PRESET: dict[Options, str] = {
+    "plain": "newreno",
+    "sack": "sack",
+    "dsack": "sack",
+    "dsack_fack": "fack",
+    "eifel": "newreno",
+}
+_UNDO = {"type": "linux", "f_rto": False, "response": "linux"}
+_FACK = {"type": "fack", "reordering": "adaptive"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of factors, of the delivery order (section 6.4.1) or of a handover (7.3.1.1)."""
+    """One combination of factors, of the delivery order (section 6.4.1) or of a handover (7.3.1 and 7.3.2)."""
 
     study: Literal["order", "handover"]
     tcp: Options = "plain"
     delivery: Delivery = "in_sequence"
     handover_delay_s: int = 0
     buffering: Buffering = "none"
+    origin: Origin = "wlan"
 
     @property
     def is_deterministic(self) -> bool:
@@ -118,31 +140,46 @@ class Cell:
         """A name of its own: every factor in a fixed order."""
         if self.study == "order":
             return f"teyeb-order-{self.delivery.replace('_', '-')}-{self.tcp.replace('_', '-')}"
-        return f"teyeb-handover-{self.handover_delay_s}s-{self.buffering}"
+        variant = f"-{self.origin}-{self.tcp}" if (self.origin, self.tcp) != ("wlan", "plain") else ""
+        return f"teyeb-handover-{self.handover_delay_s}s-{self.buffering}{variant}"
 
     def scenario(self, choices: Mapping[str, Any]) -> Scenario:
         """The scenario of this cell; ``choices`` are the values of what the dissertation leaves open, by path."""
         import cellwind
 
-        has_sack = self.tcp in ("sack", "dsack")
+        transport = f"flow.{FLOW}.transport"
+        # In the handover study SACK is what Linux has when nothing of it is switched off.
+        has_all = self.study == "handover" and self.tcp == "sack"
+        preset = "fack" if has_all else _PRESET[self.tcp]
+        undoes = has_all or self.tcp in ("dsack", "dsack_fack", "eifel")
         values: dict[str, Any] = {
             f"flow.{FLOW}.bulk": f"{self.file_bytes} B",
-            f"flow.{FLOW}.transport.extends": "sack" if has_sack else "newreno",
+            f"{transport}.extends": preset,
             **choices,
-            "live.kernel.sack": has_sack,
-            "live.kernel.dsack": self.tcp == "dsack",
+            "live.kernel.sack": preset != "newreno",
+            "live.kernel.dsack": has_all or self.tcp in ("dsack", "dsack_fack"),
             "live.kernel.timestamps": self.tcp == "eifel",
         }
-        if not has_sack:
-            values[f"flow.{FLOW}.transport.recovery"] = {"type": "newreno", "partial_ack": "slow-but-steady"}
+        if preset == "newreno":
+            values[f"{transport}.recovery"] = {"type": "newreno", "partial_ack": "slow-but-steady"}
+        if preset == "fack":
+            values[f"{transport}.recovery"] = {**_FACK, "reduction": "rate-halving"} if has_all else _FACK
+        if self.tcp == "eifel":
+            values[f"{transport}.timestamps"] = True
+            values[f"{transport}.timestamp_clock"] = "10 ms"
+            # Table E.1: the ACK of a segment that had arrived before echoes the older timestamp.
+            values[f"{transport}.echo_duplicates"] = False
+        if undoes:
+            values[f"{transport}.spurious"] = _UNDO
         if self.study == "order":
             text = _ORDER
             values["access.umts.delivery"] = self.delivery.replace("_", "-")
-            # What D-SACK reports is not made use of by the preset: without it the reports only take room.
-            values[f"flow.{FLOW}.transport.d_sack"] = False
+            # Where nothing is undone, the reports of D-SACK would only take room.
+            values[f"{transport}.d_sack"] = self.tcp in ("dsack", "dsack_fack")
         else:
+            values["terminal.ue.access"] = self.origin
             text = (
-                f'{_HANDOVER}\n[[event]]\nafter = "{self.file_bytes // 2} B"\nhandover = "umts"\n'
+                f'{_HANDOVER}{_ORIGIN[self.origin]}\n[[event]]\nafter = "{self.file_bytes // 2} B"\nhandover = "umts"\n'
                 f'delay = "{self.handover_delay_s} s"\nbuffering = "{self.buffering}"\n'
             )
         return cellwind.Scenario.parse(text + _COMMON, self.name, values)

@@ -1,7 +1,8 @@
-"""Section 7.3.1.1: a download that moves from WLAN to UMTS."""
+"""Section 7.3: a download that moves from WLAN or GPRS to UMTS, with ordinary TCP, Eifel and SACK."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
@@ -10,8 +11,8 @@ from cellwind.analysis.statistics import ratio_of_means
 from ..design import Bench, Beside, Plan
 from ..estimates import column, mean_point, over
 from ..published import PublishedRow
-from ..quantities import Point, Quantity
-from .cells import Buffering, Cell
+from ..quantities import Factor, Point, Quantity
+from .cells import Buffering, Cell, Options, Origin
 from .observed import Observation
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ CELLS = [Cell("handover", handover_delay_s=delay, buffering=scheme) for delay in
 
 
 def plans() -> dict[str, Plan[Cell, Observation]]:
-    """The plan of Figure 7.3."""
+    """The plans of Figures 7.3, 7.7, 7.12, 7.20 and 7.21."""
     return {
         "figure-7-3": Plan(
             cells=CELLS,
@@ -36,6 +37,10 @@ def plans() -> dict[str, Plan[Cell, Observation]]:
             beside=_beside,
             figures=_figures,
         ),
+        "figure-7-7": _extension("wlan", "eifel"),
+        "figure-7-12": _extension("wlan", "sack"),
+        "figure-7-20": _extension("gprs", "eifel"),
+        "figure-7-21": _extension("gprs", "sack"),
     }
 
 
@@ -91,3 +96,49 @@ def _figures(bench: TeyebBench) -> list[Figure]:
         shown = [cell for cell in CELLS if cell.handover_delay_s == 5]
         found.append(handovers("A handover of 5 s", {cell: bench.observed(cell) for cell in shown}))
     return found
+
+
+# Figures 7.7, 7.12, 7.20 and 7.21: what an extension of TCP changes, beside ordinary TCP over the same handover.
+
+
+def _extension(origin: Origin, tcp: Options) -> Plan[Cell, Observation]:
+    options: tuple[Options, ...] = ("plain", tcp)
+    cells = [replace(cell, origin=origin, tcp=option) for cell in CELLS for option in options]
+
+    def change(bench: TeyebBench, ordinary: Cell, metric: str) -> float:
+        found, before = (_time(bench, replace(ordinary, tcp=option)).number for option in (tcp, "plain"))
+        rate, rate_before = (8e-3 * ordinary.file_bytes / time for time in (found, before))
+        sign = -1 if "loss" in metric else 1
+        match metric:
+            case "change_vs_ordinary_s":
+                return found - before
+            case "goodput_gain_kbps" | "goodput_loss_kbps":
+                return sign * (rate - rate_before)
+            case _:
+                # The text takes the smaller goodput for 100 % in Figures 7.12, 7.20 and 7.21, ordinary TCP's in 7.7.
+                whole = rate_before if (origin, tcp) == ("wlan", "eifel") else min(rate, rate_before)
+                return 100 * sign * (rate - rate_before) / whole
+
+    def measure(bench: TeyebBench, row: PublishedRow, metric: str) -> Point:
+        if "quantity" in row.factors:  # the largest gain
+            helped = [cell for cell in CELLS if cell.buffering == "intermediate"] + [CELLS[0]]
+            choose = min if metric == "change_vs_ordinary_s" else max
+            return Point(value=choose(change(bench, replace(cell, origin=origin), metric) for cell in helped))
+        delay, scheme = int(row.factors["handover_delay_s"]), str(row.factors["buffering"])
+        ordinary = Cell("handover", "plain", "in_sequence", delay, scheme, origin)  # type: ignore[arg-type]
+        return Point(value=change(bench, ordinary, metric))
+
+    def factors(cell: Cell) -> dict[str, Factor]:
+        return {"tcp": "ordinary" if cell.tcp == "plain" else cell.tcp, **cell.factors}
+
+    def quantities(bench: TeyebBench) -> dict[str, Quantity]:
+        return {"download_time": over(cells, factors, lambda cell: replace(_time(bench, cell), factors=factors(cell)))}
+
+    def drawn(bench: TeyebBench) -> list[Figure]:
+        from .figures import download_times
+
+        name = {"eifel": "Eifel", "sack": "SACK"}[tcp]
+        times = {cell: _time(bench, cell) for cell in cells if cell.tcp == tcp}
+        return [download_times(f"Download time from {origin.upper()} to UMTS with {name}", times)]
+
+    return Plan(cells=cells, measure=measure, quantities=quantities, figures=drawn)

@@ -18,13 +18,7 @@ TeyebBench = Bench[Cell, Observation]
 
 ORDERS: tuple[Delivery, ...] = ("out_of_sequence", "in_sequence")
 
-# The block model and the presets carry these two; the others need what they name.
-SIMULATED: tuple[Options, ...] = ("plain", "sack")
-_NEEDS: dict[Options, str] = {
-    "eifel": "transport: eifel",
-    "dsack": "transport: undo on d-sack",
-    "dsack_fack": "transport: fack",
-}
+SIMULATED: tuple[Options, ...] = ("plain", "sack", "dsack", "dsack_fack", "eifel")
 # The kernel of today has no FACK.
 LIVE: tuple[Options, ...] = ("plain", "sack", "dsack", "eifel")
 
@@ -38,8 +32,6 @@ def plans() -> dict[str, Plan[Cell, Observation]]:
 
 def times(bench: TeyebBench, cell: Cell) -> Sequence[float | None]:
     """Download times of the replications. Raises NotRunError with what the cell needs."""
-    if bench.clock == "simulated" and cell.tcp in _NEEDS:
-        raise NotRunError(_NEEDS[cell.tcp])
     if bench.clock == "live" and cell.tcp == "dsack_fack":
         raise NotRunError("kernel: fack, which Linux removed in 4.15")
     return column(bench.flows(cell), "duration_s")
@@ -76,6 +68,7 @@ def _cells(bench: TeyebBench, delivery: Delivery) -> list[Cell]:
 
 
 def _quantities(bench: TeyebBench) -> dict[str, Quantity]:
+    # In sequence FACK is the same as SACK, and the kernel of today has none.
     cells = [Cell("order", tcp, delivery) for delivery in ORDERS for tcp in LIVE]
     cells.append(Cell("order", "dsack_fack", "out_of_sequence"))
     return {
