@@ -107,6 +107,22 @@ def bearer() -> list[Line]:
     return lines
 
 
+def acks() -> Table | None:
+    """What an ACK costs the sender by the size of the window; none where there is no cargo."""
+    if shutil.which("cargo") is None:
+        return None
+    words = ["cargo", "bench", "--quiet", "--package", "cellwind-transport", "--bench", "acks"]
+    printed = subprocess.run(words, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
+    rows: dict[tuple[str, str], dict[int, str]] = {}
+    for recovery, loss, segments, sender, _receiver in (line.split() for line in printed.splitlines()):
+        rows.setdefault((recovery, loss), {})[int(segments)] = f"{float(sender):.0f} ns"
+    windows = sorted({segments for row in rows.values() for segments in row})
+    table = Table("sender's time per ACK", "loss", *(f"{segments} segments" for segments in windows))
+    for (recovery, loss), row in rows.items():
+        table.add_row(recovery, loss, *(row.get(segments, "") for segments in windows))
+    return table
+
+
 def transports() -> list[Line]:
     """Every TCP among the presets, in turns with Reno; the dearest first."""
     names = [name for kind, name, _ in _core.presets() if kind == "transport" and name != "reno"]
@@ -232,7 +248,11 @@ def main() -> None:
         for line in measure():
             verdict = {True: "holds", False: "[bold red]MISSED[/]", None: ""}[line.holds]
             table.add_row(line.what, line.against, line.measured, line.target, verdict)
-    Console(width=None if sys.stdout.isatty() else 150).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    console.print(table)
+    curve = acks()
+    if curve is not None:
+        console.print(curve)
 
 
 if __name__ == "__main__":
