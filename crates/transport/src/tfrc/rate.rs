@@ -54,8 +54,6 @@ pub struct RateControl {
     is_idle: bool,
     /// When the rate held packets back, each from and until (RFC 5348 §8.2.1: not data-limited).
     held_back: VecDeque<(Time, Time)>,
-    /// Up to which sent packet the last feedback told.
-    told_until: Time,
 }
 
 impl RateControl {
@@ -76,7 +74,6 @@ impl RateControl {
             nofeedback: None,
             is_idle: true,
             held_back: VecDeque::new(),
-            told_until: Time::ZERO,
         }
     }
 
@@ -140,13 +137,14 @@ impl RateControl {
         let root = sample.sqrt();
         self.root = (if is_first { root } else { Q * self.root.0 + (1.0 - Q) * root }, root);
 
-        let data_limited = self.was_data_limited(feedback.sent);
+        // RFC 5348 §4.3: an X_recv of zero never stands for a data-limited interval
+        let data_limited = self.was_data_limited(feedback.sent) && feedback.x_recv > 0.0;
         let more_loss = feedback.p > self.p;
         self.p = feedback.p;
         if is_first {
             self.x = self.initial_rate(); // RFC 5348 §4.2
             self.doubled_at = now;
-            self.x_recv_set.push_back((now, feedback.x_recv));
+            self.x_recv_set = VecDeque::from([(now, f64::INFINITY)]); // §4.3: no limit for the next two round trips
         } else {
             let limit = self.receive_limit(now, feedback.x_recv, data_limited, more_loss);
             self.set_rate(now, limit);
@@ -178,12 +176,13 @@ impl RateControl {
         self.rtt.map_or(self.segment, |rtt| window / rtt)
     }
 
-    /// Whether the sender had too little to send all the time up to the packet that feedback answers (RFC 5348 §8.2.1).
+    /// Whether the sender had too little to send during the whole round trip up to the packet that feedback answers
+    /// (RFC 5348 §8.2.1: t_old = t_new - R).
     fn was_data_limited(&mut self, sent: Time) -> bool {
-        let since = self.told_until;
+        let rtt = (1e9 * self.rtt.unwrap_or(0.0)) as u64;
+        let since = Time::from_nanos(sent.as_nanos().saturating_sub(rtt));
         let limited = !self.held_back.iter().any(|&(from, until)| from <= sent && since < until);
-        self.told_until = self.told_until.max(sent);
-        self.held_back.retain(|&(_, until)| until > sent);
+        self.held_back.retain(|&(_, until)| until > since);
         limited
     }
 

@@ -126,3 +126,26 @@ fn a_growing_round_trip_lowers_the_rate_of_the_moment() {
     // R = 0.9 × 0.2 + 0.1 × 0.8 = 0.26; the square roots are 0.4472 and 0.8944, their mean 0.4919: 0.55 of X.
     assert!(close(control.rate(), 0.55 * throughput(1000.0, 0.26, 0.01)));
 }
+
+#[test]
+fn what_is_received_limits_nothing_in_the_first_two_round_trips_whenever_they_are() {
+    let mut control = RateControl::new(1000, Span::from_secs(64), false);
+    control.on_sent(at(10_000));
+    control.on_held_back(at(10_000), at(1_000_000));
+    feedback(&mut control, 10_200, 0.0, 0.0);
+    // 5000 bytes/s would allow 10 000, but X_recv_set still has its first member.
+    feedback(&mut control, 10_400, 5000.0, 0.0);
+    assert!(close(control.rate(), 40_000.0), "{}", control.rate());
+    feedback(&mut control, 10_700, 15_000.0, 0.0);
+    assert!(close(control.rate(), 30_000.0), "{}", control.rate());
+}
+
+#[test]
+fn feedback_covers_the_round_trip_before_the_packet_it_answers() {
+    let mut control = RateControl::new(1000, Span::from_secs(64), false);
+    control.on_sent(at(0));
+    feedback(&mut control, 200, 0.0, 0.0);
+    control.on_held_back(at(1000), at(1001));
+    // (850, 1050] and, after feedback that came early, (900, 1100] hold the instant; (1100, 1300] does not.
+    assert_eq!([1050, 1100, 1300].map(|sent| control.was_data_limited(at(sent))), [false, false, true]);
+}
