@@ -184,6 +184,7 @@ impl Link {
     }
 
     /// Notes which packets the transmitter has begun since the last look, and drops those that it found expired.
+    #[inline]
     fn leave_queue(&mut self, now: Time, out: &mut Outbox) {
         while let Some(entry) = self.under_way.get(self.started)
             && entry.starts <= now
@@ -192,21 +193,27 @@ impl Link {
             if entry.expires {
                 self.drop_expired(out);
             } else {
-                self.mark();
+                if !self.to_mark.is_empty() {
+                    self.mark();
+                }
                 self.started += 1;
             }
         }
     }
 
-    /// The packet as it joins `waiting` others: marked where that is more than a queue should hold (RFC 3168 §5).
-    #[inline]
-    fn marked(&self, packet: &Packet, waits: bool, waiting: usize) -> Packet {
-        let is_long = self.mark_above.is_some_and(|above| waits && waiting >= above as usize);
-        let marks = is_long && packet.flags.has(Flags::ECT);
-        if marks { Packet { flags: packet.flags.with(Flags::CE), ..*packet } } else { *packet }
+    /// Marks the packet that has joined `waiting` others, where that is more than a queue should hold (RFC 3168 §5).
+    #[inline(never)]
+    fn mark_congestion(&mut self, above: u32, waiting: usize) {
+        if let Some(UnderWay { packet, .. }) = self.under_way.back_mut()
+            && waiting >= above as usize
+            && packet.flags.has(Flags::ECT)
+        {
+            packet.flags = packet.flags.with(Flags::CE);
+        }
     }
 
     /// Drops the first that waits.
+    #[inline(never)]
     fn drop_expired(&mut self, out: &mut Outbox) {
         let Some(UnderWay { packet, .. }) = self.under_way.remove(self.started) else { return };
         self.traffic.drop(&packet);
@@ -218,10 +225,8 @@ impl Link {
     }
 
     /// Marks the first that waits if packets of its connection expired before it.
+    #[inline(never)]
     fn mark(&mut self) {
-        if self.to_mark.is_empty() {
-            return;
-        }
         let packet = &mut self.under_way[self.started].packet;
         if let Some(at) = self.to_mark.iter().position(|&marked| marked == (packet.flow, packet.connection)) {
             packet.flags = packet.flags.with(Flags::EXP);
@@ -248,13 +253,12 @@ impl Machine for Link {
         let lost = self.losses.strikes();
         self.waiting_bytes += size.as_bytes();
         let arrives = if expires { starts } else { (self.idle_at + self.delay).max(self.not_before) };
-        self.under_way.push_back(UnderWay {
-            starts,
-            arrives,
-            lost,
-            expires,
-            packet: self.marked(packet, starts > now, waiting),
-        });
+        self.under_way.push_back(UnderWay { starts, arrives, lost, expires, packet: *packet });
+        if let Some(above) = self.mark_above
+            && starts > now
+        {
+            self.mark_congestion(above, waiting);
+        }
         if out.is_listening() && starts > now {
             let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, size.as_bytes() as u32);
             out.fact(joined.values(waiting as u64 + 1, self.waiting_bytes));

@@ -104,37 +104,51 @@ impl Board {
 
     /// Removes everything below `ack`; a segment acknowledged in part shrinks. Calls `visit` for each segment that goes and
     /// was not SACKed, as it was.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(&mut self, ack: u64, mut visit: impl FnMut(&Segment)) -> Acknowledged {
         let mut newest = None;
         let mut ambiguous = false;
         let (sacked_before, mut removed) = (self.sacked_bytes, 0);
-        while let Some(&front) = self.segments.front() {
-            let gone = front.end.min(ack).saturating_sub(front.start);
-            removed += gone;
-            self.discount(&front, gone);
+        while let Some(front) = self.segments.front_mut() {
             if front.end > ack {
-                self.segments[0].start = front.start.max(ack);
+                if front.start < ack {
+                    let gone = ack - front.start;
+                    let part = *front;
+                    front.start = ack;
+                    removed += gone;
+                    self.discount(&part, gone);
+                }
                 break;
             }
-            if !front.sacked {
-                visit(&front);
-            }
+            removed += front.length();
             ambiguous |= front.transmissions > 1;
             newest = Some(front.sent);
+            if front.sacked || front.lost || front.resent {
+                let front = *front;
+                self.discount(&front, front.length());
+            }
+            if let Some(front) = self.segments.front().filter(|front| !front.sacked) {
+                visit(front);
+            }
             self.segments.pop_front();
         }
         let sacked = sacked_before - self.sacked_bytes;
         if sacked > 0 {
-            self.runs.remove_below(ack);
-            let (below, mark) = self.sacked_below;
-            self.sacked_below.0 = if ack < mark { below - sacked } else { 0 };
+            self.forget_runs_below(ack, sacked);
         }
         Acknowledged { timed: newest.filter(|_| !ambiguous), delivered: removed - sacked }
     }
 
+    /// The runs below `ack`, with `sacked` bytes, have been acknowledged.
+    #[inline(never)]
+    fn forget_runs_below(&mut self, ack: u64, sacked: u64) {
+        self.runs.remove_below(ack);
+        let (below, mark) = self.sacked_below;
+        self.sacked_below.0 = if ack < mark { below - sacked } else { 0 };
+    }
+
     /// Takes `bytes` bytes of `segment` out of the sums.
-    #[inline]
+    #[inline(never)]
     fn discount(&mut self, segment: &Segment, bytes: u64) {
         if segment.sacked {
             self.sacked_bytes -= bytes;

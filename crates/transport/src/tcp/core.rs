@@ -246,6 +246,7 @@ impl Core {
     }
 
     /// Lets the congestion window grow for the `acked` bytes that the last acknowledgement covered.
+    #[inline(never)] // one of them for all recoveries, with the congestion control inside
     pub fn grow(&mut self, acked: u64, now: Time) {
         if self.ecn.echoes {
             return; // RFC 3168 §6.1.2
@@ -265,22 +266,29 @@ impl Core {
     }
 
     /// Tells the congestion control of an acceptable ACK of `acked` bytes, none for a duplicate, before recovery acts.
-    #[inline]
+    #[inline(always)]
     pub fn notice(&mut self, acked: u64, in_recovery: bool, now: Time) {
         let rtt = if acked > 0 { self.arrived.rtt } else { None };
         self.congestion.on_arrival(&mut self.windows, &Arrival { now, acked, mss: self.mss, rtt });
-        self.take_rate_sample(in_recovery);
+        if self.delivery_rate.is_some() {
+            self.take_rate_sample(in_recovery);
+        }
     }
 
     /// Answers an echo of a mark in an acceptable ACK (RFC 3168 §6.1.2): once per window it lowers the window as a loss does, and
     /// nothing is sent again.
     #[inline]
     pub fn take_echo(&mut self, flags: Flags, acked: u64) {
-        if self.ecn.hears(flags, self.snd_una) {
-            self.counters.marks_answered += 1;
-            self.lower_ssthresh_for(Cause::Mark, self.flight() + acked);
-            self.windows.cwnd = self.windows.cwnd.min(self.reduced);
+        if self.ecn.is_on && self.ecn.hears(flags, self.snd_una) {
+            self.answer_mark(acked);
         }
+    }
+
+    #[inline(never)]
+    fn answer_mark(&mut self, acked: u64) {
+        self.counters.marks_answered += 1;
+        self.lower_ssthresh_for(Cause::Mark, self.flight() + acked);
+        self.windows.cwnd = self.windows.cwnd.min(self.reduced);
     }
 
     /// Lowers the threshold for congestion found now.
@@ -374,7 +382,9 @@ impl Core {
                 match self.next_new() {
                     Some(end) => end,
                     None => {
-                        self.note_nothing_to_send();
+                        if self.delivery_rate.is_some() {
+                            self.note_nothing_to_send();
+                        }
                         return;
                     }
                 }
@@ -391,7 +401,7 @@ impl Core {
             if resending {
                 self.resend(self.snd_nxt, now, out);
             } else {
-                self.send_new_until(end, now, out);
+                self.push_new(end, now, out);
             }
         }
     }
@@ -413,7 +423,14 @@ impl Core {
         }
     }
 
+    /// Sends what is new up to `end`, as one segment.
+    #[inline(never)]
     pub fn send_new_until(&mut self, end: u64, now: Time, out: &mut Outbox) {
+        self.push_new(end, now, out);
+    }
+
+    #[inline(always)] // the loop that sends most segments has one of its own
+    fn push_new(&mut self, end: u64, now: Time, out: &mut Outbox) {
         let start = self.snd_max;
         self.board.push(start, end, now);
         self.snd_max = end;
@@ -425,6 +442,7 @@ impl Core {
     }
 
     /// Sends the segment at `start` again; SND.NXT passes it when it stands there.
+    #[inline(never)]
     pub fn resend(&mut self, start: u64, now: Time, out: &mut Outbox) {
         self.timed = None; // Karn (RFC 6298 §3), as BSD does: whatever was being timed is now in doubt
         if let Some(segment) = self.board.resend(start, now) {
@@ -441,11 +459,20 @@ impl Core {
         self.arrived.rtt
     }
 
-    /// Takes the SACK blocks of an ACK, calls `visit` for each segment newly reported, and returns their bytes.
-    pub fn take_blocks(&mut self, packet: &Packet, mut visit: impl FnMut(&Segment)) -> u64 {
-        if packet.sack.is_empty() {
-            return 0;
+    /// Takes what an acceptable ACK reports, calls `visit` for each segment that it is the first to report, and returns the
+    /// bytes that its SACK blocks are the first to report.
+    #[inline(always)]
+    pub fn take_ack(&mut self, packet: &Packet, now: Time, out: &mut Outbox, mut visit: impl FnMut(&Segment)) -> u64 {
+        let newly_sacked = if packet.sack.is_empty() { 0 } else { self.take_blocks(packet, &mut visit) };
+        if packet.ack > self.snd_una {
+            self.accept(packet, now, out, visit);
         }
+        newly_sacked
+    }
+
+    /// Takes the SACK blocks of an ACK, calls `visit` for each segment newly reported, and returns their bytes.
+    #[inline(never)]
+    fn take_blocks(&mut self, packet: &Packet, mut visit: impl FnMut(&Segment)) -> u64 {
         let snd_max = self.snd_max;
         let is_unacceptable = |&(start, end): &(u64, u64)| start >= end || end > snd_max;
         let unacceptable = packet.sack.iter(packet.ack).filter(is_unacceptable).count();
@@ -466,8 +493,8 @@ impl Core {
 
     /// Takes `ack`, which is above SND.UNA: moves the window, calls `visit` for each segment that it is the first to
     /// report, and measures the round trip.
-    #[inline]
-    pub fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox, mut visit: impl FnMut(&Segment)) {
+    #[inline(always)]
+    fn accept(&mut self, packet: &Packet, now: Time, out: &mut Outbox, mut visit: impl FnMut(&Segment)) {
         let flight = self.flight();
         let delivery_rate = &mut self.delivery_rate;
         let acknowledged = self.board.acknowledge(packet.ack, |segment| {
@@ -502,16 +529,22 @@ impl Core {
     }
 
     /// Feeds a round-trip sample to the timer.
+    #[inline(always)]
     pub fn take_sample(&mut self, sample: Span, ack: u64, out: &mut Outbox) -> Span {
         let sample = self.rto.on_sample(sample, ack);
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum += sample;
         if out.is_listening() {
-            out.fact(self.fact(FactKind::RttSample).values(sample.as_nanos(), 0));
-            let srtt = self.rto.srtt().unwrap_or_default();
-            out.fact(self.fact(FactKind::Srtt).values(srtt.as_nanos(), self.rto.rttvar().as_nanos()));
+            self.tell_sample(sample, out);
         }
         sample
+    }
+
+    #[inline(never)]
+    fn tell_sample(&self, sample: Span, out: &mut Outbox) {
+        out.fact(self.fact(FactKind::RttSample).values(sample.as_nanos(), 0));
+        let srtt = self.rto.srtt().unwrap_or_default();
+        out.fact(self.fact(FactKind::Srtt).values(srtt.as_nanos(), self.rto.rttvar().as_nanos()));
     }
 
     /// The round trip by the echoed timestamp (RFC 7323 §4.1).
@@ -606,6 +639,7 @@ impl Core {
     /// The end of the next new segment; the FIN rides on the last one if the window has room for it.
     ///
     /// With nothing outstanding a window smaller than a segment still gets what fits (RFC 9293 §3.8.6.2.1).
+    #[inline(always)]
     pub fn next_new(&self) -> Option<u64> {
         let idle = self.snd_una == self.snd_max;
         let most = if idle { self.mss.min(self.snd_wnd) } else { self.mss };
@@ -616,6 +650,7 @@ impl Core {
         (data > 0 || fin).then(|| end + u64::from(fin))
     }
 
+    #[inline(always)]
     fn transmit(&mut self, start: u64, end: u64, transmission: u32, now: Time, out: &mut Outbox) {
         let fin = end > self.written;
         let payload = (end - start) as u32 - u32::from(fin);

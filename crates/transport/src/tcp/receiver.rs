@@ -103,7 +103,7 @@ impl Receiver {
             if start > before {
                 self.runs.insert(start, end);
             } else {
-                self.rcv_nxt = self.runs.absorb(end);
+                self.rcv_nxt = if had_gap { self.runs.absorb(end) } else { end };
             }
         }
         self.refused += u64::from(!acceptable && end > before);
@@ -219,6 +219,7 @@ impl Receiver {
         self.runs.check(self.rcv_nxt)
     }
 
+    #[inline(never)]
     fn on_syn(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
         self.ecn.negotiate(packet.flags);
         self.note_timestamp(packet);
@@ -255,9 +256,10 @@ impl Receiver {
         if start < self.rcv_nxt {
             return Some((start, end.min(self.rcv_nxt)));
         }
-        self.runs.overlap(start, end)
+        if self.runs.is_empty() { None } else { self.runs.overlap(start, end) }
     }
 
+    #[inline]
     fn acknowledge(&mut self, duplicate: Option<(u64, u64)>, now: Time, out: &mut Outbox) {
         self.timer = None;
         self.unanswered = 0;
@@ -267,13 +269,16 @@ impl Receiver {
         if self.sack {
             self.add_blocks(&mut ack, duplicate);
         }
-        let sent = Fact::new(FactKind::AckSent, self.flow).about(ack.ack, 0);
-        out.fact(sent.values(u64::from(ack.window), ack.sack.len() as u64));
+        if out.is_listening() {
+            let sent = Fact::new(FactKind::AckSent, self.flow).about(ack.ack, 0);
+            out.fact(sent.values(u64::from(ack.window), ack.sack.len() as u64));
+        }
         self.last_ack_sent = self.rcv_nxt;
         out.send(Port(0), ack);
     }
 
     /// RFC 2018 §4: the run that changed last comes first; a D-SACK block goes before it (RFC 2883 §4).
+    #[inline(never)]
     fn add_blocks(&self, ack: &mut Packet, duplicate: Option<(u64, u64)>) {
         if self.d_sack
             && let Some((start, end)) = duplicate

@@ -58,6 +58,7 @@ impl Rto {
 
     /// Takes a round-trip sample from an ACK up to `ack` and returns it as the clock saw it; ends the back-off (RFC 6298
     /// §5).
+    #[inline(always)]
     pub fn on_sample(&mut self, sample: Span, ack: u64) -> Span {
         let sample = self.in_ticks(sample);
         match self.srtt.filter(|_| !self.spurious.reseeds) {
@@ -69,7 +70,9 @@ impl Rto {
                 self.srtt = Some((srtt * 7 + sample) / 8);
             }
         }
-        if let Some((_, srtt, rttvar)) = self.spurious.floor.take_if(|(above, ..)| ack > *above) {
+        if self.spurious.floor.is_some()
+            && let Some((_, srtt, rttvar)) = self.spurious.floor.take_if(|(above, ..)| ack > *above)
+        {
             self.srtt = Some(srtt.max(sample)); // RFC 4015 §3.1 (11)
             self.rttvar = rttvar.max(sample / 2);
         }
@@ -85,6 +88,7 @@ impl Rto {
     }
 
     /// The RTO from SRTT and RTTVAR, within its bounds.
+    #[inline]
     fn derive(&mut self) {
         let Some(srtt) = self.srtt else { return };
         let floor = self.settings.granularity.max(self.settings.variance_minimum);
@@ -152,6 +156,7 @@ impl Rto {
     }
 
     /// The timeout now in force, with back-off.
+    #[inline]
     pub fn current(&self) -> Span {
         self.base.doubled(self.backoff).min(self.settings.maximum)
     }

@@ -30,6 +30,8 @@ pub struct Sender {
     ignore_duplicate_acks: bool,
     seed_from_syn: bool,
     resend_all: bool,
+    /// Whether anything but the scoreboard looks at each segment that an ACK reports.
+    watches_deliveries: bool,
     attempts: u32,
     /// Expiries of the timer since SND.UNA last moved.
     expiries: u32,
@@ -89,10 +91,12 @@ struct Reported {
 impl Sender {
     /// A closed connection of `flow`.
     pub fn new(settings: &TcpSettings, flow: FlowId) -> Self {
+        let (recovery, spurious) = (Recovery::new(settings), Spurious::new(settings));
         Sender {
             core: Core::new(settings, flow),
-            recovery: Recovery::new(settings),
-            spurious: Spurious::new(settings),
+            watches_deliveries: recovery.watches_deliveries() || spurious.is_on(),
+            recovery,
+            spurious,
             state: State::Closed,
             syn_header: (settings.header.as_bytes() + options::on_syn(settings)) as u16,
             sack_permitted: settings.sack,
@@ -157,6 +161,18 @@ impl Sender {
             return;
         }
         self.core.note_timestamp(packet);
+        if self.state == State::Established {
+            self.on_ack(packet, now, out);
+        } else {
+            self.on_handshake(packet, now, out);
+        }
+        self.report(out);
+    }
+
+    /// A segment arrives that may acknowledge our SYN.
+    #[cold]
+    #[inline(never)]
+    fn on_handshake(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
         match self.state {
             State::SynSent { sent, transmissions } if packet.flags.has(Flags::SYN) && packet.ack == 1 => {
                 self.on_syn_ack(packet, sent, transmissions, now, out);
@@ -165,10 +181,8 @@ impl Sender {
                 self.establish(packet, sent, transmissions, now, out);
                 self.send(now, out);
             }
-            State::Established => self.on_ack(packet, now, out),
             _ => {}
         }
-        self.report(out);
     }
 
     /// A timer has expired, or a segment that waited for its pace may leave.
@@ -335,6 +349,7 @@ impl Sender {
         self.core.connect(now);
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, packet: &Packet, now: Time, out: &mut Outbox) {
         let core = &mut self.core;
         core.counters.unexpected_syns += u64::from(packet.flags.has(Flags::SYN));
@@ -343,25 +358,23 @@ impl Sender {
             return; // acknowledges what was never sent (RFC 9293 §3.10.7.4)
         }
         let before = core.snd_una;
-        let fact = core.fact(FactKind::AckReceived).about(packet.ack, 0);
-        out.fact(fact.values(before, packet.sack.len() as u64));
+        if out.is_listening() {
+            let fact = core.fact(FactKind::AckReceived).about(packet.ack, 0);
+            out.fact(fact.values(before, packet.sack.len() as u64));
+        }
         let same_window = core.snd_wnd == core.window_of(packet);
         if packet.ack >= before && core.take_window(packet) {
             self.expiries = 0; // not from an old segment (RFC 9293 §3.10.7.4)
         }
         core.begin_ack(now);
-        let recovery = &mut self.recovery;
-        let mut original = None;
-        let mut on_delivered = |segment: &Segment| {
-            if segment.transmissions == 1 {
-                original = Some(original.map_or(segment.start, |lowest: u64| lowest.min(segment.start)));
-            }
-            recovery.on_delivered(segment, packet, now);
+        let (newly_sacked, original) = if self.watches_deliveries {
+            self.take_watched(packet, now, out)
+        } else {
+            (self.core.take_ack(packet, now, out, |_| {}), None)
         };
-        let newly_sacked = core.take_blocks(packet, &mut on_delivered);
+        let core = &mut self.core;
         if packet.ack > before {
-            core.accept(packet, now, out, &mut on_delivered);
-            recovery.on_arrival(core, packet, packet.ack - before);
+            self.recovery.on_arrival(core, packet, packet.ack - before);
             self.expiries = 0;
             self.observe_timeout(packet, out);
             let ack = Ack { acked: packet.ack - before, newly_sacked };
@@ -382,7 +395,7 @@ impl Sender {
             }
         } else {
             if packet.ack == before {
-                recovery.on_arrival(core, packet, 0);
+                self.recovery.on_arrival(core, packet, 0);
             }
             // RFC 5681 §2, definition of a duplicate acknowledgement: data outstanding, no data, no SYN, no FIN, the same
             // window; RFC 6675 §2: or new SACK information
@@ -400,6 +413,20 @@ impl Sender {
         self.send(now, out);
     }
 
+    /// Takes what an ACK reports and tells the recovery of each segment; gives what [`Told`] tells of it.
+    #[inline(never)]
+    fn take_watched(&mut self, packet: &Packet, now: Time, out: &mut Outbox) -> (u64, Option<u64>) {
+        let mut original = None;
+        let newly_sacked = self.core.take_ack(packet, now, out, |segment: &Segment| {
+            if segment.transmissions == 1 {
+                original = Some(original.map_or(segment.start, |lowest: u64| lowest.min(segment.start)));
+            }
+            self.recovery.on_delivered(segment, packet, now);
+        });
+        (newly_sacked, original)
+    }
+
+    #[inline(never)]
     fn on_duplicate_ack(&mut self, packet: &Packet, newly_sacked: u64, told: Told, now: Time, out: &mut Outbox) {
         let ack = Ack { acked: 0, newly_sacked };
         self.core.notice(0, self.recovery.is_recovering(), now);
@@ -423,6 +450,7 @@ impl Sender {
     }
 
     /// Tells the detector of a fast retransmit that has begun.
+    #[inline]
     fn tell_reaction(&mut self) {
         if let Some(reaction) = self.core.begun.take() {
             self.spurious.on_reaction(reaction, self.core.snd_una);
@@ -430,6 +458,7 @@ impl Sender {
     }
 
     /// The observer's verdict on the last timeout.
+    #[inline]
     fn observe_timeout(&mut self, packet: &Packet, out: &mut Outbox) {
         let Some(expired_at) = self.expired_at.take() else { return };
         if packet.stamp < expired_at {
@@ -442,11 +471,12 @@ impl Sender {
 
     /// The detector's verdict on the last reaction to a loss, and the response to it. False when the window must not
     /// grow by this acknowledgement.
-    #[inline]
+    #[inline(always)]
     fn judge(&mut self, packet: &Packet, told: Told, now: Time, out: &mut Outbox) -> bool {
         !self.spurious.is_on() || self.judge_by(packet, told, now, out)
     }
 
+    #[inline(never)]
     fn judge_by(&mut self, packet: &Packet, told: Told, now: Time, out: &mut Outbox) -> bool {
         let core = &mut self.core;
         let reports_duplicate = packet.flags.has(Flags::D_SACK);
@@ -495,6 +525,7 @@ impl Sender {
     }
 
     /// RFC 6298 §5.4 to §5.6 and RFC 5681 §3.1: back off, one segment, start again from SND.UNA.
+    #[inline(never)]
     fn on_retransmission_timeout(&mut self, now: Time, out: &mut Outbox) {
         let core = &mut self.core;
         core.counters.timeouts += 1;
@@ -519,6 +550,7 @@ impl Sender {
         self.core.restart_timer(now);
     }
 
+    #[inline(always)]
     fn send(&mut self, now: Time, out: &mut Outbox) {
         if self.state == State::Established {
             self.recovery.send(&mut self.core, now, out);
@@ -527,10 +559,15 @@ impl Sender {
     }
 
     /// Tells windows and RTO as facts where they changed.
+    #[inline(always)]
     fn report(&mut self, out: &mut Outbox) {
-        if !out.is_listening() {
-            return;
+        if out.is_listening() {
+            self.report_changes(out);
         }
+    }
+
+    #[inline(never)]
+    fn report_changes(&mut self, out: &mut Outbox) {
         let core = &self.core;
         let values = Reported { cwnd: core.windows.cwnd, ssthresh: self.ssthresh(), rto: core.rto.current() };
         if values.cwnd != self.reported.cwnd {

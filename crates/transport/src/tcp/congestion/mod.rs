@@ -208,7 +208,7 @@ impl Congestion {
     }
 
     /// New data was acknowledged outside of loss recovery.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, windows: &mut Windows, mut ack: NewAck) {
         if let Some(rtt) = ack.rtt {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |shortest| shortest.min(rtt)));
@@ -232,8 +232,15 @@ impl Congestion {
     }
 
     /// An acceptable acknowledgement, before loss recovery acts on it.
-    #[inline]
+    #[inline(always)]
     pub fn on_arrival(&mut self, windows: &mut Windows, arrival: &Arrival) {
+        if !matches!(self.avoidance, Avoidance::Aimd(_) | Avoidance::Cubic(_)) {
+            self.on_arrival_of_others(windows, arrival); // these two do not look at it
+        }
+    }
+
+    #[inline(never)]
+    fn on_arrival_of_others(&mut self, windows: &mut Windows, arrival: &Arrival) {
         each!(&mut self.avoidance, algorithm => algorithm.on_arrival(windows, arrival));
     }
 

@@ -30,6 +30,13 @@ impl Core {
     /// Adapts the pace to the algorithm, or to the windows and the round trip.
     #[inline]
     pub fn set_pace(&mut self) {
+        if self.pacer.is_some() {
+            self.adapt_pace();
+        }
+    }
+
+    #[inline(never)]
+    fn adapt_pace(&mut self) {
         let Some(pacer) = &mut self.pacer else { return };
         let Windows { cwnd, ssthresh } = self.windows;
         let flight = self.snd_nxt - self.snd_una;
@@ -46,7 +53,7 @@ impl Core {
     }
 
     /// A segment that ends at `end` is about to leave and stands on the scoreboard.
-    #[inline]
+    #[inline(never)]
     pub(super) fn note_sent(&mut self, end: u64, length: u64, now: Time) {
         let in_flight = self.in_network();
         let Some(delivery) = &mut self.delivery_rate else { return };
@@ -59,7 +66,7 @@ impl Core {
     }
 
     /// The application has nothing to send though the windows have room.
-    #[inline]
+    #[inline(never)]
     pub(super) fn note_nothing_to_send(&mut self) {
         let in_flight = self.in_network();
         if let Some(delivery) = &mut self.delivery_rate
@@ -72,9 +79,13 @@ impl Core {
     /// An ACK is about to be taken.
     #[inline]
     pub fn begin_ack(&mut self, now: Time) {
-        if self.delivery_rate.is_none() {
-            return;
+        if self.delivery_rate.is_some() {
+            self.begin_sample(now);
         }
+    }
+
+    #[inline(never)]
+    fn begin_sample(&mut self, now: Time) {
         let in_flight = self.in_network();
         if let Some(delivery) = &mut self.delivery_rate {
             delivery.begin_ack(in_flight, now);
@@ -82,11 +93,8 @@ impl Core {
     }
 
     /// Gives the congestion control the sample of the ACK that was taken, if it lives by samples.
-    #[inline]
+    #[inline(never)]
     pub(super) fn take_rate_sample(&mut self, in_recovery: bool) {
-        if self.delivery_rate.is_none() {
-            return;
-        }
         let in_flight = self.in_network();
         let Some(delivery) = &mut self.delivery_rate else { return };
         delivery.forget_below(self.snd_una);

@@ -149,34 +149,62 @@ macro_rules! each {
     };
 }
 
+impl Recovery {
+    /// Whether the recovery looks at each segment that an ACK reports.
+    pub fn watches_deliveries(&self) -> bool {
+        matches!(self, Recovery::Rack(_) | Recovery::Fack(_))
+    }
+
+    #[inline(never)] // so that the registers that the larger recoveries need are not saved for the small ones
+    fn on_new_ack_of_others(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
+        each!(self, recovery => recovery.on_new_ack(core, ack, now, out))
+    }
+
+    #[inline(never)]
+    fn send_of_others(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
+        each!(self, recovery => recovery.send(core, now, out))
+    }
+}
+
 impl LossRecovery for Recovery {
     #[inline]
     fn on_delivered(&mut self, segment: &Segment, packet: &Packet, now: Time) {
         each!(self, recovery => recovery.on_delivered(segment, packet, now))
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, core: &mut Core, packet: &Packet, acked: u64) {
-        each!(self, recovery => recovery.on_arrival(core, packet, acked))
+        if let Recovery::Rack(rack) = self {
+            rack.on_arrival(core, packet, acked); // the only one that has a use for it
+        }
     }
 
+    #[inline(never)]
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
         each!(self, recovery => recovery.on_duplicate_ack(core, ack, now, out))
     }
 
+    #[inline(always)]
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
-        each!(self, recovery => recovery.on_new_ack(core, ack, now, out))
+        match self {
+            Recovery::Reno(reno) => reno.on_new_ack(core, ack, now, out),
+            _ => self.on_new_ack_of_others(core, ack, now, out),
+        }
     }
 
     fn on_timeout(&mut self, core: &mut Core, now: Time) {
         each!(self, recovery => recovery.on_timeout(core, now))
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_timeout(&self) -> Option<Time> {
-        each!(self, recovery => recovery.next_timeout())
+        match self {
+            Recovery::Rack(rack) => rack.next_timeout(), // the only one with a timer of its own
+            _ => None,
+        }
     }
 
+    #[inline(never)]
     fn on_timer(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         each!(self, recovery => recovery.on_timer(core, now, out))
     }
@@ -193,14 +221,19 @@ impl LossRecovery for Recovery {
         each!(self, recovery => recovery.on_spurious(core))
     }
 
+    #[inline(always)]
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
-        each!(self, recovery => recovery.send(core, now, out))
+        match self {
+            Recovery::Reno(_) => core.send_within(core.windows.cwnd, now, out),
+            _ => self.send_of_others(core, now, out),
+        }
     }
 
     fn resume(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         each!(self, recovery => recovery.resume(core, now, out))
     }
 
+    #[inline]
     fn is_recovering(&self) -> bool {
         each!(self, recovery => recovery.is_recovering())
     }
