@@ -393,6 +393,7 @@ impl Draw {
                 line(format!("slow_start.exit = \"{}\"", self.choose(&["none", "hystart", "hystart-plus-plus"])));
             }
         }
+        line("rto.attempts = 1000".into()); // enough for packets of which one in hundreds gets through
         line(format!("rto.minimum = \"{} ms\"", self.choose(&[10, 200, 1000])));
         line(format!("rto.granularity = \"{} ms\"", self.choose(&[1, 100, 500])));
         line(format!("rto.timing = \"{}\"", self.choose(&["per-window", "per-segment"])));
