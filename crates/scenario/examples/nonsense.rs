@@ -17,17 +17,14 @@ fn main() -> ExitCode {
     let presets: Vec<_> = presets.filter_map(|preset| tcp(preset.name)).collect();
     let steps = (millions * 1_000_000).div_ceil(presets.len() as u64);
     let start = Instant::now();
-    let mut met = 0;
+    let mut tally = nonsense::Tally::default();
     for (name, settings) in &presets {
-        match nonsense::run(settings, 1, steps) {
-            Ok(count) => met += count,
-            Err(why) => {
-                eprintln!("{name}: {why}");
-                return ExitCode::FAILURE;
-            }
+        if let Err(why) = nonsense::run(settings, 1, steps, &mut tally) {
+            eprintln!("{name}: {why}");
+            return ExitCode::FAILURE;
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    println!("{} presets, {} steps in {seconds:.0} s, {met} unacceptable", presets.len(), steps * presets.len() as u64);
+    println!("{} presets, {} steps in {seconds:.0} s: {tally:?}", presets.len(), steps * presets.len() as u64);
     ExitCode::SUCCESS
 }

@@ -27,20 +27,33 @@ struct Ends<'a> {
 /// The most bytes that one connection sends before it is closed.
 const MOST: u64 = 300_000;
 
-/// Takes `steps` steps and says how many segments a peer should never send were met.
-pub fn run(settings: &TcpSettings, seed: u64, steps: u64) -> Result<u64, String> {
+/// What the steps came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Segments that no peer should have sent, as both ends have counted them.
+    pub unacceptable: u64,
+    /// Segments with data that the senders sent.
+    pub sent: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+}
+
+/// Takes `steps` steps and adds to `tally` what they came to.
+pub fn run(settings: &TcpSettings, seed: u64, steps: u64, tally: &mut Tally) -> Result<(), String> {
     let mut ends = Ends::new(settings, Stream::new(seed, 0, "nonsense"));
-    let mut met = 0;
     for step in 0..steps {
         ends.step();
         let checked = ends.sender.check().and_then(|()| ends.receiver.check());
         checked.map_err(|why| format!("seed {seed}, step {step}: {why}"))?;
         if matches!(ends.sender.state(), State::Finished | State::GivenUp) || ends.receiver.is_closed() {
-            met += ends.met();
+            ends.count(tally);
             ends = Ends::new(settings, ends.rng);
         }
     }
-    Ok(met + ends.met())
+    ends.count(tally);
+    Ok(())
 }
 
 impl<'a> Ends<'a> {
@@ -61,11 +74,13 @@ impl<'a> Ends<'a> {
         ends
     }
 
-    /// Segments that no peer should have sent, as both ends have counted them.
-    fn met(&self) -> u64 {
+    fn count(&self, tally: &mut Tally) {
         let counters = self.sender.counters();
         let at_sender = counters.unacceptable_acks + counters.unacceptable_blocks + counters.unacceptable_echoes;
-        at_sender + counters.unexpected_syns + self.receiver.refused()
+        tally.unacceptable += at_sender + counters.unexpected_syns + self.receiver.refused();
+        tally.sent += counters.segments_sent;
+        tally.fast_retransmits += counters.fast_retransmits;
+        tally.timeouts += counters.timeouts;
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -78,29 +93,33 @@ impl<'a> Ends<'a> {
             _ => self.below(20_000),
         };
         self.now += Span::from_micros(jump);
-        match self.below(16) {
-            0..=5 => {
+        match self.below(32) {
+            0..=7 => {
                 let ack = self.any_ack();
                 self.sender.on_segment(self.now, &ack, &mut self.out);
             }
-            6 => {
+            8 | 9 => {
                 let ack = self.ack; // what a well-behaved receiver answers
                 self.sender.on_segment(self.now, &ack, &mut self.out);
             }
-            7 | 8 => {
+            10 => {
                 self.now = self.sender.next_timeout().unwrap_or(self.now).max(self.now);
                 self.sender.on_timeout(self.now, &mut self.out);
             }
-            9 => self.write(),
-            10 | 11 => {
+            11 => self.sender.on_timeout(self.now, &mut self.out), // mostly too early
+            12..=14 => self.write(),
+            15..=18 => self.progress(),
+            19..=21 => self.repeat(),
+            22 | 23 => {
                 let segment = self.segment;
                 self.receiver.on_segment(self.now, &segment, &mut self.out);
             }
-            12 | 13 => {
+            24..=28 => {
                 let segment = self.any_segment();
                 self.receiver.on_segment(self.now, &segment, &mut self.out);
             }
-            14 => self.receiver.on_timeout(self.now, &mut self.out),
+            29 => self.receiver.on_timeout(self.now, &mut self.out),
+            30 => self.receiver.ask_for_retransmission(3, self.now, &mut self.out),
             _ => {
                 let window = self.below(3) * self.below(70_000);
                 self.receiver.set_window(window as u32, self.now, &mut self.out);
@@ -127,6 +146,38 @@ impl<'a> Ends<'a> {
             self.closed = true;
             self.sender.close(self.now, &mut self.out);
         }
+    }
+
+    /// An ACK of something that is outstanding, often of all.
+    fn progress(&mut self) {
+        let (una, nxt) = (self.sender.snd_una(), self.sender.snd_nxt());
+        let ack = if self.below(2) == 0 { nxt } else { una + self.below(nxt - una + 1) };
+        let ack = Packet { ack, ..self.plain_ack() };
+        self.sender.on_segment(self.now, &ack, &mut self.out);
+    }
+
+    /// Some duplicate ACKs, with or without SACK.
+    fn repeat(&mut self) {
+        let mut end = self.sender.snd_una() + self.below(3000);
+        let reports = self.below(2) == 0;
+        for _ in 0..1 + self.below(6) {
+            let mut ack = self.plain_ack();
+            let start = end + self.below(2) * self.below(1500);
+            end = (start + 1 + self.below(6000)).min(self.sender.snd_nxt());
+            if reports && start < end {
+                ack.sack.push(ack.ack, start, end);
+            }
+            self.sender.on_segment(self.now, &ack, &mut self.out);
+            self.now += Span::from_micros(500);
+        }
+    }
+
+    fn plain_ack(&mut self) -> Packet {
+        let stamp = (self.now.as_nanos() / 1_000_000) as u32;
+        let timestamps = (stamp, stamp.saturating_sub(self.below(300) as u32));
+        let flags = Flags::ACK.with(Flags::TIMESTAMPS);
+        let ack = self.sender.snd_una();
+        Packet { seq: 1, ack, window: 65_535, timestamps, flags, stamp: self.now, ..Packet::EMPTY }
     }
 
     /// A number near `at`, or any at all.
