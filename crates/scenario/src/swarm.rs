@@ -339,6 +339,10 @@ impl Draw {
         let has_rack = preset.starts_with("linux") || preset.starts_with("bbr");
         let limited_transmit = self.chance(0.5) && !has_rack;
         line(format!("limited_transmit = {limited_transmit}\ndup_thresh = {}", self.between(1, 5)));
+        if !has_rack && !preset.ends_with("vegas") {
+            let early = self.choose(&["off", "byte-based", "segment-based"]);
+            line(format!("early_retransmit = \"{early}\""));
+        }
         let is_bbr = preset.starts_with("bbr");
         line(format!("ecn = {}", !is_bbr && self.chance(0.5)));
         if !is_bbr {
@@ -353,8 +357,10 @@ impl Draw {
                 line(format!("recovery.guarded_acks = \"{answer}\""));
             }
         }
-        if has_rack {
+        if has_rack && !is_bbr {
             line(format!("recovery.prr = \"{}\"", self.choose(&["conservative", "slow-start", "safe-ack"])));
+        }
+        if has_rack {
             line(format!("recovery.tail_probe = \"{}\"", self.choose(&["on", "off"])));
         }
         if preset == "newreno" {
@@ -364,7 +370,7 @@ impl Draw {
         if ["sack", "fack", "newreno-sack"].contains(&preset) {
             line(format!(
                 "recovery.reduction = \"{}\"",
-                self.choose(&["at-once", "rate-halving", "ramp-down", "restart"])
+                self.choose(&["at-once", "rate-halving", "ramp-down", "restart", "prr-crb", "prr-ssrb"])
             ));
         }
         if preset == "fack" {

@@ -4,10 +4,10 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_transport::tcp::amount::{PerAck, Window};
 use cellwind_transport::tcp::settings::{
-    After, AfterMark, AfterSpurious, BandwidthFilter, BugFix, CongestionSettings, CubicSettings, FRtoVariant,
-    GuardedAcks, LinuxUndoSettings, Pacing, Probe, RackSettings, RaiseMinimumSettings, RecoverySettings,
-    ReductionSettings, Response, RestartOnDuplicateAck, SlowStartExit, SlowStartSettings, SpuriousSettings,
-    TcpSettings, VegasSettings,
+    After, AfterMark, AfterSpurious, BandwidthFilter, BugFix, CongestionSettings, CubicSettings, EarlyRetransmit,
+    FRtoVariant, GuardedAcks, LinuxUndoSettings, Pacing, Probe, PrrBound, RackSettings, RaiseMinimumSettings,
+    RecoverySettings, ReductionSettings, Response, RestartOnDuplicateAck, SlowStartExit, SlowStartSettings,
+    SpuriousSettings, TcpSettings, VegasSettings,
 };
 
 use super::out_of_range;
@@ -122,6 +122,13 @@ fn duplicate_acks(tcp: &TcpSettings) -> Result<(), Found> {
             "no duplicate ACK is kept from starting a fast retransmit: `bug_fix` must be `careful` or `less-careful`";
         return conflict(keys, why);
     }
+    if tcp.early_retransmit != EarlyRetransmit::Off
+        && matches!(tcp.recovery, RecoverySettings::Rack(_) | RecoverySettings::Vegas(_))
+    {
+        let why = "Early Retransmit lowers DupThresh, by which this recovery does not judge: `rack` has `recovery.tail_probe`, \
+                   `vegas` its fine timeouts; the preset `sack` nearest takes it";
+        return conflict(&[&["early_retransmit"], &["recovery"]], why);
+    }
     let keys: &[Keys] = &[&["rto", "restart_on_duplicate_ack"], &["recovery"]];
     match (tcp.rto.restart_on_duplicate_ack, &tcp.recovery) {
         (RestartOnDuplicateAck::Never, _)
@@ -165,6 +172,11 @@ fn model_based(tcp: &TcpSettings) -> Result<(), Found> {
         let message =
             "BBR needs to know of each segment when it is delivered: a recovery by SACK, as in the preset `bbr`";
         return conflict(&[&["recovery"], &["congestion"]], message);
+    }
+    if matches!(&tcp.recovery, RecoverySettings::Rack(rack) if rack.prr != PrrBound::default()) {
+        let message =
+            "BBR has its own answer to a loss, and `prr` none beside it: leave it out, as in the preset `bbr`";
+        return conflict(&[&["recovery", "prr"], &["congestion"]], message);
     }
     let reduces = match &tcp.recovery {
         RecoverySettings::Sack(sack) => sack.reduction != ReductionSettings::AtOnce,

@@ -17,11 +17,12 @@ use super::pacing::Pacer;
 use super::persist::Persist;
 use super::rto::Rto;
 use super::settings::{
-    AimdSettings, CongestionSettings, Halving, InitialWindow, Lifetime, Pacing, RecoverySettings, RttTiming,
-    SpuriousSettings, TcpSettings,
+    AimdSettings, CongestionSettings, EarlyRetransmit, Halving, InitialWindow, Lifetime, Pacing, RecoverySettings,
+    RttTiming, SpuriousSettings, TcpSettings,
 };
 use super::spurious::{Reaction, Retransmissions};
 
+mod early_retransmit;
 mod pace;
 
 /// Counts of a sender's work.
@@ -95,6 +96,9 @@ pub(crate) struct Core {
     pub rcv_nxt: u64,
     pub dup_thresh: u32,
     limited_transmit: bool,
+    early_retransmit: EarlyRetransmit,
+    /// The receiver sends SACK blocks.
+    has_sack: bool,
     restart_on_fast_retransmit: bool,
     timing: RttTiming,
     initial_window: InitialWindow,
@@ -175,6 +179,8 @@ impl Core {
             rcv_nxt: 1,
             dup_thresh: settings.dup_thresh,
             limited_transmit: settings.limited_transmit,
+            early_retransmit: settings.early_retransmit,
+            has_sack: settings.sack,
             restart_on_fast_retransmit: settings.rto.restart_on_fast_retransmit,
             timing: settings.rto.timing,
             initial_window: settings.initial_window,
@@ -344,7 +350,7 @@ impl Core {
     /// The window of fast recovery: the reduced one and the segments that duplicate ACKs say have left the
     /// network (RFC 5681 §3.2 (3)).
     pub fn inflate(&mut self) {
-        self.windows.cwnd = self.reduced + u64::from(self.dup_thresh) * self.mss;
+        self.windows.cwnd = self.reduced + self.segments_left() * self.mss;
     }
 
     /// Sends one new segment beyond the window on an early duplicate ACK (RFC 3042 §2).

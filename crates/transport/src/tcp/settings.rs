@@ -60,6 +60,9 @@ pub struct TcpSettings {
     /// Duplicate ACKs that start a fast retransmit: DupThresh, 3 in RFC 5681 §3.2.
     #[schemars(range(min = 1))]
     pub dup_thresh: u32,
+    /// Fewer duplicate ACKs start a fast retransmit while less than four segments are in flight and nothing new can be sent
+    /// (RFC 5827).
+    pub early_retransmit: EarlyRetransmit,
     /// How losses found by duplicate ACKs are repaired.
     pub recovery: RecoverySettings,
     /// How the congestion window moves in congestion avoidance, and what a loss leaves of it.
@@ -97,6 +100,7 @@ impl Default for TcpSettings {
             delayed_ack: DelayedAck::default(),
             limited_transmit: false,
             dup_thresh: 3,
+            early_retransmit: EarlyRetransmit::Off,
             recovery: RecoverySettings::Newreno(NewRenoSettings::default()),
             congestion: CongestionSettings::Aimd(AimdSettings::default()),
             slow_start: SlowStartSettings::default(),

@@ -45,6 +45,7 @@ impl Fack {
 
     /// Moves SND.FACK and judges what is below.
     fn note(&mut self, core: &mut Core) {
+        self.repair.note(core);
         // After a timeout segments come late by the timeout's doing, not by the path's.
         if let Some(start) =
             self.late.take().filter(|_| core.snd_una >= self.repair.recovery_point || self.is_recovering())
@@ -66,7 +67,7 @@ impl Fack {
     /// Whether a loss is found: more than DupThresh segments lie between SND.UNA and SND.FACK, or so many duplicate ACKs
     /// have come (§3.2).
     fn finds_loss(&self, core: &Core) -> bool {
-        if core.duplicate_acks >= core.dup_thresh {
+        if core.duplicate_acks >= core.dup_thresh || core.retransmits_early() {
             return true;
         }
         if self.is_reordered {
@@ -122,6 +123,10 @@ impl LossRecovery for Fack {
         self.note(core);
         if !self.is_recovering() {
             core.grow(ack.acked, now);
+            if self.repair.may_begin(core) && core.retransmits_early() {
+                self.begin(core, now, out); // RFC 5827 §4.1 (A): the ACK before the hole was delayed
+                self.fill_pipe(core, now, out);
+            }
         } else if core.snd_una >= self.repair.recovery_point {
             self.repair.end(core, now);
         } else {

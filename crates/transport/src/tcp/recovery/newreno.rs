@@ -71,8 +71,7 @@ impl LossRecovery for NewReno {
                 core.windows.cwnd += core.mss;
                 self.send(core, now, out);
             }
-            Phase::Open if core.duplicate_acks < core.dup_thresh => core.limited_transmit(now, out),
-            Phase::Open if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) => {
+            Phase::Open if core.reaches_threshold() && self.guard.allows(core) => {
                 self.guard.set(core);
                 self.phase = Phase::FastRecovery { partial_acks: 0 };
                 core.begin_fast_retransmit(now, out);
@@ -80,6 +79,7 @@ impl LossRecovery for NewReno {
                 core.inflate();
                 self.send(core, now, out);
             }
+            Phase::Open if core.duplicate_acks < core.dup_thresh => core.limited_transmit(now, out),
             Phase::Open => self.guarded.on_duplicate_ack(core, now, out),
         }
     }

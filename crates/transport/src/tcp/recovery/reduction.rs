@@ -5,8 +5,9 @@
 
 use cellwind_engine::time::Time;
 
+use super::prr::Prr;
 use crate::tcp::core::Core;
-use crate::tcp::settings::ReductionSettings;
+use crate::tcp::settings::{PrrBound, ReductionSettings};
 
 /// A reduction under way, or the one that will be made.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,12 @@ pub(super) enum Reduction {
     },
     /// One segment, which grows with every ACK of the recovery (ns-2's Fack, CLOSE_CWND_RESTART).
     Restart,
+    /// In proportion to what is delivered (RFC 6937 §3).
+    Proportional {
+        bound: PrrBound,
+        /// Of the present recovery.
+        prr: Option<Prr>,
+    },
 }
 
 impl Reduction {
@@ -40,11 +47,14 @@ impl Reduction {
             ReductionSettings::RateHalving => Reduction::RateHalving { acks: 0 },
             ReductionSettings::RampDown => Reduction::RampDown { trim: 0, forward: 0, share: (0, 1) },
             ReductionSettings::Restart => Reduction::Restart,
+            ReductionSettings::PrrCrb => Reduction::Proportional { bound: PrrBound::Conservative, prr: None },
+            ReductionSettings::PrrSsrb => Reduction::Proportional { bound: PrrBound::SlowStart, prr: None },
         }
     }
 
-    /// A loss was found with a window of `before`, and the threshold lowered; the lost segment is not sent again yet.
-    pub fn begin(&mut self, core: &mut Core, before: u64) {
+    /// A loss was found with a window of `before`, by an ACK that delivered `delivered` bytes, and the threshold lowered; the
+    /// lost segment is not sent again yet.
+    pub fn begin(&mut self, core: &mut Core, before: u64, delivered: u64) {
         let pipe = core.board.pipe();
         match self {
             Reduction::AtOnce => core.windows.cwnd = core.reduced,
@@ -59,11 +69,18 @@ impl Reduction {
                 core.windows.cwnd = core.reduced + *trim;
             }
             Reduction::Restart => core.windows.cwnd = core.mss,
+            Reduction::Proportional { bound, prr } => {
+                let mut begun = Prr::new(*bound, core.reduced, core.flight());
+                let sndcnt = begun.on_ack(delivered, pipe, core.mss, false);
+                // The fast retransmit itself waits for nothing (RFC 5681 §3.2 (3)).
+                core.windows.cwnd = pipe + sndcnt.max(core.mss);
+                *prr = Some(begun);
+            }
         }
     }
 
-    /// An ACK has arrived in recovery.
-    pub fn on_ack(&mut self, core: &mut Core, now: Time) {
+    /// An ACK has arrived in recovery and delivered `delivered` bytes.
+    pub fn on_ack(&mut self, core: &mut Core, delivered: u64, now: Time) {
         match self {
             Reduction::AtOnce => {}
             Reduction::RateHalving { acks } => {
@@ -81,6 +98,18 @@ impl Reduction {
                 core.windows.cwnd = core.reduced + *trim;
             }
             Reduction::Restart => core.grow(core.mss, now), // as if each ACK were new
+            Reduction::Proportional { prr, .. } => {
+                let pipe = core.board.pipe();
+                let sndcnt = prr.as_mut().map_or(0, |prr| prr.on_ack(delivered, pipe, core.mss, false));
+                core.windows.cwnd = (pipe + sndcnt).max(core.mss);
+            }
+        }
+    }
+
+    /// `bytes` were sent or resent in recovery.
+    pub fn on_sent(&mut self, bytes: u64) {
+        if let Reduction::Proportional { prr: Some(prr), .. } = self {
+            prr.on_sent(bytes);
         }
     }
 
@@ -90,8 +119,8 @@ impl Reduction {
             Reduction::AtOnce => {}
             // Linux 2.4, tcp_complete_cwr: slow start brings back what rate-halving took too much.
             Reduction::RateHalving { .. } => core.windows.cwnd = core.windows.cwnd.min(core.reduced),
-            Reduction::RampDown { .. } => core.windows.cwnd = core.reduced,
             Reduction::Restart => core.grow(core.mss, now),
+            Reduction::RampDown { .. } | Reduction::Proportional { .. } => core.windows.cwnd = core.reduced,
         }
     }
 }

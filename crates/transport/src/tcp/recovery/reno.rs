@@ -41,8 +41,7 @@ impl LossRecovery for Reno {
                 core.windows.cwnd += core.mss; // RFC 5681 §3.2 (4)
                 self.send(core, now, out); // (5)
             }
-            Phase::Open if core.duplicate_acks < core.dup_thresh => core.limited_transmit(now, out),
-            Phase::Open if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) => {
+            Phase::Open if core.reaches_threshold() && self.guard.allows(core) => {
                 self.guard.set(core);
                 self.phase = Phase::FastRecovery;
                 core.begin_fast_retransmit(now, out); // (2)
@@ -50,6 +49,7 @@ impl LossRecovery for Reno {
                 core.inflate();
                 self.send(core, now, out);
             }
+            Phase::Open if core.duplicate_acks < core.dup_thresh => core.limited_transmit(now, out),
             Phase::Open => self.guarded.on_duplicate_ack(core, now, out),
         }
     }

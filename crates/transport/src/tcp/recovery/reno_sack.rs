@@ -38,7 +38,7 @@ impl RenoSack {
         core.begin_fast_retransmit(now, out);
         core.windows.cwnd = core.reduced;
         // The duplicate ACKs tell that so many segments have left.
-        let left = u64::from(core.dup_thresh) * core.mss;
+        let left = core.segments_left() * core.mss;
         self.phase = Phase::Recovery { pipe: (core.snd_max - core.snd_una).saturating_sub(left) };
         core.resend(core.snd_una, now, out); // outside of the pipe
         self.high_rxt = core.board.at(core.snd_una).map_or(core.snd_una, |segment| segment.end);
@@ -78,11 +78,11 @@ impl LossRecovery for RenoSack {
             return; // as RFC 6675 §2: no news of segments that have left
         }
         core.duplicate_acks += 1;
-        if core.duplicate_acks < core.dup_thresh {
-            core.limited_transmit(now, out);
-        } else if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) {
+        if core.reaches_threshold() && self.guard.allows(core) {
             self.enter(core, now, out);
             self.drain(0, core, now, out);
+        } else if core.duplicate_acks < core.dup_thresh {
+            core.limited_transmit(now, out);
         }
     }
 

@@ -65,6 +65,7 @@ impl Sack {
 
 impl LossRecovery for Sack {
     fn on_duplicate_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) {
+        self.repair.note(core);
         lose_by_runs(core);
         if self.repair.is_recovering() {
             self.repair.on_ack(core, now);
@@ -75,7 +76,7 @@ impl LossRecovery for Sack {
             return; // §2: only an ACK with new SACK information counts as duplicate
         }
         core.duplicate_acks += 1;
-        let is_lost = core.duplicate_acks >= core.dup_thresh || Self::front_is_lost(core);
+        let is_lost = core.duplicate_acks >= core.dup_thresh || Self::front_is_lost(core) || core.retransmits_early();
         if self.repair.may_begin(core) && is_lost {
             self.repair.begin(core, false, now, out);
             self.fill_pipe(core, now, out);
@@ -85,9 +86,14 @@ impl LossRecovery for Sack {
     }
 
     fn on_new_ack(&mut self, core: &mut Core, ack: Ack, now: Time, out: &mut Outbox) -> Timer {
+        self.repair.note(core);
         lose_by_runs(core);
         if !self.repair.is_recovering() {
             core.grow(ack.acked, now);
+            if self.repair.may_begin(core) && core.retransmits_early() {
+                self.repair.begin(core, false, now, out); // RFC 5827 §4.1 (A): the ACK before the hole was delayed
+                self.fill_pipe(core, now, out);
+            }
         } else if core.snd_una >= self.repair.recovery_point {
             self.repair.end(core, now); // §5 (A)
         } else {

@@ -19,6 +19,8 @@ pub(super) struct Repair {
     /// RescueRxt (RFC 6675 §2), once a rescue retransmission was sent in this recovery.
     rescue_rxt: Option<u64>,
     reduction: Reduction,
+    /// Bytes delivered when the last ACK had been taken, and by that ACK.
+    delivered: (u64, u64),
 }
 
 /// What to send next.
@@ -40,11 +42,17 @@ impl Repair {
             high_rxt: 0,
             rescue_rxt: None,
             reduction: Reduction::new(reduction),
+            delivered: (0, 0),
         }
     }
 
     pub fn is_recovering(&self) -> bool {
         self.is_recovering
+    }
+
+    /// An ACK arrived; the scoreboard has taken it.
+    pub fn note(&mut self, core: &Core) {
+        self.delivered = (core.delivered, core.delivered - self.delivered.0);
     }
 
     /// Whether a loss found now begins a recovery: not while that of an earlier timeout lasts (RFC 6675 §5.1).
@@ -64,14 +72,14 @@ impl Repair {
             core.reduced = (core.reduced / 2).max(2 * core.mss);
             core.windows.ssthresh = core.windows.ssthresh.min(core.reduced);
         }
-        self.reduction.begin(core, before);
+        self.reduction.begin(core, before, self.delivered.1);
         self.high_rxt = core.snd_una;
         self.resend(core, core.snd_una, now, out);
     }
 
     /// An ACK arrived in recovery, before anything is sent for it.
     pub fn on_ack(&mut self, core: &mut Core, now: Time) {
-        self.reduction.on_ack(core, now);
+        self.reduction.on_ack(core, self.delivered.1, now);
     }
 
     /// Everything that was outstanding at the begin is acknowledged, or the recovery proved wrong.
@@ -111,6 +119,7 @@ impl Repair {
     pub fn resend(&mut self, core: &mut Core, start: u64, now: Time, out: &mut Outbox) {
         core.resend(start, now, out);
         let end = core.board.at(start).map_or(start, |segment| segment.end);
+        self.reduction.on_sent(end - start);
         self.high_rxt = self.high_rxt.max(end);
     }
 
@@ -129,13 +138,18 @@ impl Repair {
             }
             match next {
                 Next::Resend(start) => self.resend(core, start, now, out), // (C.2)
-                Next::New => core.send_new(now, out),                      // (C.3)
+                Next::New => {
+                    let before = core.snd_max;
+                    core.send_new(now, out); // (C.3)
+                    self.reduction.on_sent(core.snd_max - before);
+                }
                 Next::Rescue(start) => {
                     let counted = core.board.at(start).is_some_and(|segment| segment.resent);
                     core.resend(start, now, out);
                     if !counted {
                         core.board.discount_resent(start); // HighRxt stays where it is, and SetPipe asks for that
                     }
+                    self.reduction.on_sent(core.board.at(start).map_or(0, |segment| segment.length()));
                     self.rescue_rxt = Some(self.recovery_point);
                 }
             }

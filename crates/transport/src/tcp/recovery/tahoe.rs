@@ -24,14 +24,14 @@ impl Tahoe {
 impl LossRecovery for Tahoe {
     fn on_duplicate_ack(&mut self, core: &mut Core, _: Ack, now: Time, out: &mut Outbox) {
         core.duplicate_acks += 1;
-        if core.duplicate_acks < core.dup_thresh {
-            core.limited_transmit(now, out);
-        } else if core.duplicate_acks == core.dup_thresh && self.guard.allows(core) {
+        if core.reaches_threshold() && self.guard.allows(core) {
             self.guard.set(core);
             core.begin_fast_retransmit(now, out);
             core.windows.cwnd = core.mss;
             core.snd_nxt = core.snd_una;
             self.send(core, now, out);
+        } else if core.duplicate_acks < core.dup_thresh {
+            core.limited_transmit(now, out);
         }
     }
 

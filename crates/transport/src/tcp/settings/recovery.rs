@@ -130,6 +130,19 @@ pub struct FackSettings {
     pub reordering: Reordering,
 }
 
+/// How Early Retransmit counts what is in flight (RFC 5827 §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EarlyRetransmit {
+    /// There is none: too few duplicate ACKs leave a loss to the timer.
+    #[default]
+    Off,
+    /// In bytes, which takes short segments for fewer full ones (RFC 5827 §3.1).
+    ByteBased,
+    /// In segments (RFC 5827 §3.2).
+    SegmentBased,
+}
+
 /// Which duplicate ACKs count towards DupThresh in SACK recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -169,6 +182,10 @@ pub enum ReductionSettings {
     /// To one segment at once, from which every ACK of the recovery lets it grow, up to the threshold as in slow start (ns-2's
     /// Fack).
     Restart,
+    /// In proportion to what is delivered (RFC 6937 §3); below the threshold as much as was delivered leaves (PRR-CRB).
+    PrrCrb,
+    /// The same; below the threshold one segment more with each ACK, as in slow start (PRR-SSRB).
+    PrrSsrb,
 }
 
 /// What FACK does when it sees reordering: data below SACKed data that arrives late by its first transmission.

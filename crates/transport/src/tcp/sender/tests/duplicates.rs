@@ -1,8 +1,10 @@
-//! What duplicate ACKs do beside starting a recovery (A. Gurtov, "Making TCP robust against delay spikes", 2001, §4).
+//! What duplicate ACKs do beside starting a recovery (A. Gurtov, "Making TCP robust against delay spikes", 2001, §4), when
+//! fewer of them start one (RFC 5827), and what leaves for each in a proportional reduction (RFC 6937).
 
 use super::*;
 use crate::tcp::settings::{
-    ClassicSettings, DuplicateAcks, GuardedAcks, RenoSettings, RestartOnDuplicateAck, RtoSettings,
+    ClassicSettings, DuplicateAcks, EarlyRetransmit, FackSettings, GuardedAcks, ReductionSettings, RenoSettings,
+    RestartOnDuplicateAck, RtoSettings,
 };
 
 fn reno(guarded_acks: GuardedAcks) -> RecoverySettings {
@@ -143,5 +145,76 @@ fn duplicate_acks_without_loss_information_start_no_sack_recovery() {
         driven.write(40);
         let sent: Vec<_> = (0..3).flat_map(|n| driven.take(200 + n, ack(1))).collect();
         assert_eq!(sent, expected);
+    }
+}
+
+#[test]
+fn early_retransmit_repairs_a_short_flight() {
+    // Three segments, the first lost, and nothing more to send: two duplicate ACKs. The window is two segments of
+    // threshold and the two that left.
+    let newreno = RecoverySettings::Newreno(NewRenoSettings::default());
+    let tahoe = RecoverySettings::Tahoe(ClassicSettings::default());
+    for (recovery, cwnd) in [(reno(GuardedAcks::Ignore), 400), (newreno, 400), (tahoe, 100)] {
+        let early_retransmit = EarlyRetransmit::SegmentBased;
+        let mut driven = Driven::new(TcpSettings { recovery, early_retransmit, ..TcpSettings::default() });
+        driven.write(3);
+        assert_eq!(driven.take(200, ack(1)), [0; 0]);
+        assert_eq!(driven.take(201, ack(1)), [1]);
+        assert_eq!(driven.sender.cwnd(), cwnd);
+    }
+}
+
+#[test]
+fn early_retransmit_by_sack_needs_no_duplicate_ack() {
+    // RFC 5827 §4.1 (A): of three segments the second is lost, and the ACK of the first is delayed.
+    let sack = RecoverySettings::Sack(SackSettings::default());
+    let fack = RecoverySettings::Fack(FackSettings::default());
+    for recovery in [sack, fack] {
+        let early_retransmit = EarlyRetransmit::SegmentBased;
+        let mut driven = Driven::new(TcpSettings { sack: true, recovery, early_retransmit, ..TcpSettings::default() });
+        driven.write(3);
+        assert_eq!(driven.take(200, reporting(after(1), 3, 3)), [2]);
+        assert_eq!(driven.sender.counters().fast_retransmits, 1);
+    }
+}
+
+/// An ACK whose block covers segments `first` to `last`.
+fn reporting(una: u64, first: u64, last: u64) -> Packet {
+    let mut packet = ack(una);
+    packet.sack.push(una, after(first - 1), after(last));
+    packet
+}
+
+#[test]
+fn a_proportional_reduction_answers_what_is_delivered() {
+    // Ten segments, the first lost; a threshold of five. By hand (RFC 6937 §3), in segments:
+    // third report: pipe 6, delivered 1: ceil(1 · 5/10) = 1 goes, the retransmission
+    // fourth: pipe 6, ceil(2 · 5/10) − 1 = 0; fifth: pipe 5 = ssthresh, 0; then pipe 4 with each, and one goes
+    let sack = |reduction| RecoverySettings::Sack(SackSettings { reduction, ..SackSettings::default() });
+    let fack =
+        RecoverySettings::Fack(FackSettings { reduction: ReductionSettings::PrrSsrb, ..FackSettings::default() });
+    for recovery in [sack(ReductionSettings::PrrCrb), sack(ReductionSettings::PrrSsrb), fack] {
+        let mut driven = Driven::new(TcpSettings { sack: true, recovery, ..TcpSettings::default() });
+        driven.write(40);
+        let sent: Vec<_> = (2..=10).map(|n| driven.take(200 + n, reporting(1, 2, n))).collect();
+        let expected: [&[u64]; 9] = [&[], &[], &[1], &[], &[], &[11], &[12], &[13], &[14]];
+        assert_eq!(sent, expected);
+        assert_eq!(driven.take(300, ack(after(10))), [15]);
+        assert_eq!(driven.sender.cwnd(), 5 * MSS);
+    }
+}
+
+#[test]
+fn the_bound_of_a_proportional_reduction_decides_on_a_burst_of_losses() {
+    // Segments 1 to 6 of ten are lost: the third report leaves a pipe of one, below the threshold of five. What was
+    // delivered goes, or one segment more.
+    for (reduction, expected) in
+        [(ReductionSettings::PrrCrb, [vec![1], vec![2]]), (ReductionSettings::PrrSsrb, [vec![1, 2], vec![3, 4]])]
+    {
+        let recovery = RecoverySettings::Sack(SackSettings { reduction, ..SackSettings::default() });
+        let mut driven = Driven::new(TcpSettings { sack: true, recovery, ..TcpSettings::default() });
+        driven.write(40);
+        assert_eq!([7, 8].map(|n| driven.take(200 + n, reporting(1, 7, n))), [[0; 0]; 2].map(Vec::from));
+        assert_eq!([9, 10].map(|n| driven.take(200 + n, reporting(1, 7, n))), expected);
     }
 }
