@@ -405,6 +405,7 @@ impl Draw {
         line(format!("rto.timing = \"{}\"", self.choose(&["per-window", "per-segment"])));
         let (fast, ignores) = (self.chance(0.3), self.chance(0.3) && !has_rack);
         line(format!("rto.restart_on_fast_retransmit = {fast}\nrto.ignore_duplicate_acks = {ignores}"));
+        line(format!("rto.lower_ssthresh = \"{}\"", self.choose(&["once", "each-time"])));
         let restarts: &[&str] = match preset {
             "tahoe" => &["never", "up-to-dup-thresh", "always"],
             _ if has_rack => &["never", "always"],

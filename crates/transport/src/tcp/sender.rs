@@ -14,7 +14,7 @@ use super::core::{Core, Counters};
 use super::ecn;
 use super::options;
 use super::recovery::{Ack, LossRecovery, Recovery, Timer};
-use super::settings::{RestartOnDuplicateAck, TcpSettings};
+use super::settings::{LowerSsthresh, RestartOnDuplicateAck, TcpSettings};
 use super::spurious::{Seen, Spurious, Verdict};
 
 /// The sending end of a connection. Segments leave through port 0.
@@ -28,6 +28,7 @@ pub struct Sender {
     sack_permitted: bool,
     restart_on_duplicate_ack: RestartOnDuplicateAck,
     ignore_duplicate_acks: bool,
+    lower_ssthresh: LowerSsthresh,
     seed_from_syn: bool,
     resend_all: bool,
     /// Whether anything but the scoreboard looks at each segment that an ACK reports.
@@ -102,6 +103,7 @@ impl Sender {
             sack_permitted: settings.sack,
             restart_on_duplicate_ack: settings.rto.restart_on_duplicate_ack,
             ignore_duplicate_acks: settings.rto.ignore_duplicate_acks,
+            lower_ssthresh: settings.rto.lower_ssthresh,
             seed_from_syn: settings.rto.seed_from_syn,
             resend_all: settings.faults.resend_all,
             attempts: settings.rto.attempts,
@@ -536,8 +538,9 @@ impl Sender {
         }
         let reaction = core.reaction(Cause::Timeout, self.expiries, self.recovery.is_recovering(), now);
         self.spurious.on_reaction(reaction, core.snd_una);
-        if self.expiries == 1 {
-            core.lower_ssthresh(Cause::Timeout); // RFC 5681 §3.1: held when the same segment times out again
+        // RFC 5681 §3.1: held when the same segment times out again; RFC 2581 §3.1 lowers it then too.
+        if self.expiries == 1 || self.lower_ssthresh == LowerSsthresh::EachTime {
+            core.lower_ssthresh(Cause::Timeout);
         }
         core.start_over(!self.recovery.keeps_board(), now);
         self.expired_at = Some(now);

@@ -3,8 +3,8 @@
 use super::*;
 use crate::tcp::amount::Segments;
 use crate::tcp::settings::{
-    AimdSettings, BugFix, CongestionSettings, CubicSettings, Growth, InitialWindow, Lifetime, NewRenoSettings, Pacing,
-    RecoverySettings, RtoSettings, SackSettings,
+    AimdSettings, BugFix, CongestionSettings, CubicSettings, Growth, InitialWindow, Lifetime, LowerSsthresh,
+    NewRenoSettings, Pacing, RecoverySettings, RtoSettings, SackSettings,
 };
 use cellwind_engine::packet::SackBlocks;
 use cellwind_engine::units::Size;
@@ -101,6 +101,20 @@ fn a_timeout_resends_the_left_edge_though_it_was_reported() {
     all.sack.push(1, 1, after(10));
     driven.take(200, all);
     assert_eq!(driven.expire(), [1]);
+}
+
+#[test]
+fn ssthresh_falls_once_or_each_time_the_same_segment_times_out() {
+    // Ten segments in flight, of which half; the one that went again is all there is of the next flight.
+    for (lower_ssthresh, again) in [(LowerSsthresh::Once, 5), (LowerSsthresh::EachTime, 2)] {
+        let rto = RtoSettings { lower_ssthresh, ..RtoSettings::default() };
+        let mut driven = Driven::new(TcpSettings { rto, ..TcpSettings::default() });
+        driven.write(40);
+        for ssthresh in [5, again, again] {
+            assert_eq!(driven.expire(), [1]);
+            assert_eq!((driven.sender.cwnd(), driven.sender.ssthresh()), (MSS, Some(ssthresh * MSS)));
+        }
+    }
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct RtoSettings {
     /// After a timeout, duplicate ACKs do nothing until SND.UNA moves (Gurtov 2001, P4 §4.4): nothing leaves for them, and
     /// they do not count towards DupThresh.
     pub ignore_duplicate_acks: bool,
+    /// Which expiries of the timer for the same segment lower ssthresh.
+    pub lower_ssthresh: LowerSsthresh,
     /// How often the same segment may time out before the connection gives up (RFC 9293 §3.8.3, R2).
     #[schemars(range(min = 1))]
     pub attempts: u32,
@@ -51,6 +53,7 @@ impl Default for RtoSettings {
             restart_on_fast_retransmit: false,
             restart_on_duplicate_ack: RestartOnDuplicateAck::Never,
             ignore_duplicate_acks: false,
+            lower_ssthresh: LowerSsthresh::Once,
             attempts: 15, // as Linux tcp_retries2; above R2's 100 s (RFC 9293 §3.8.3)
         }
     }
@@ -68,6 +71,17 @@ pub enum RestartOnDuplicateAck {
     /// Every one. Not where new segments leave for those above DupThresh and a lost retransmission waits for the timer,
     /// which would never expire.
     Always,
+}
+
+/// Which expiries of the timer for the same segment lower ssthresh.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LowerSsthresh {
+    /// The first; the others hold it (RFC 5681 §3.1).
+    #[default]
+    Once,
+    /// Each (RFC 2581 §3.1, ns-2): the second already leaves no more than the two segments that are the least.
+    EachTime,
 }
 
 /// What a timeout found spurious changes of the timer (Gurtov and Ludwig 2003, III.C; RFC 4015).
