@@ -51,10 +51,15 @@ def test_linux_2_2_repeats_nine_segments_more() -> None:
     assert figure.claims[0].holds is True
 
 
-def test_what_nobody_published_is_not_run() -> None:
-    figure = only("gurtov-p2-figure-7", 1)
-    assert (figure.status, figure.needs) == ("needs", ["transport: windows 98"])
-    assert [claim.holds for claim in figure.claims] == [None]
+def test_freebsd_falls_into_a_chain_of_timeouts() -> None:
+    """Figure 6 prints two timeouts after the false fast retransmit, and that the stack is the slowest."""
+    figure = only("gurtov-p2-figure-6", 1)
+    assert [row.ours for row in figure.rows if row.metric == "timeouts"] == [2]
+    assert all(claim.holds for claim in figure.claims)
+
+
+def test_windows_98_sends_again_what_was_not_lost() -> None:
+    assert all(claim.holds for claim in only("gurtov-p2-figure-7", 1).claims)
 
 
 def test_the_link_of_the_case_study_is_the_one_of_the_table() -> None:
@@ -110,13 +115,22 @@ def test_eifel_more_than_doubles_the_throughput_over_a_long_link() -> None:
 
 
 def test_recommendations_of_p4_hold() -> None:
-    """Its Table 1: restart the timer with a fast retransmit, time every segment, and ask SACK for what was lost."""
-    for name in ("gurtov-p4-figure-1", "gurtov-p4-figure-2", "gurtov-p4-figure-4"):
+    """Its Table 1: restart the timer, time every segment, ask SACK for what was lost, else the careful bug fix."""
+    for name in ("gurtov-p4-figure-1", "gurtov-p4-figure-2", "gurtov-p4-figure-4", "gurtov-p4-figure-5"):
         assert all(claim.holds for claim in only(name, 1).claims), name
+
+
+def test_duplicates_that_inflate_the_window_are_followed_by_a_pause() -> None:
+    """Figure 5 (b): segments leave for duplicates, and the next new acknowledgement takes them off the window."""
+    first, last, pause = (row.ours for row in only("gurtov-p4-figure-5", 1).rows)
+    assert isinstance(first, float)
+    assert isinstance(last, float)
+    assert last - first == pytest.approx(6 * 1000 * 8 / 9600, rel=1e-3)  # seven duplicates, a packet apart
+    assert pause == pytest.approx(7 * 1000 * 8 / 9600, rel=1e-3)  # the same seven acknowledged
 
 
 def test_choices_of_one_paper_leave_the_others_alone() -> None:
     paper = load_paper("gurtov")
     clock = "flow.transfer.transport.rto.granularity"
-    assert [paper.settings_of(part).get(clock) for part in ("P2", "P5")] == ["10 ms", "100 ms"]
+    assert [paper.settings_of(part).get(clock) for part in ("P3", "P5")] == ["10 ms", "100 ms"]
     assert paper.settings == {}

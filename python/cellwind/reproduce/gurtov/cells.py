@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cellwind.scenario import Scenario
 
 Study = Literal["case-study", "delay"]
-Stack = Literal["freebsd", "linux22", "linux24"]
+Stack = Literal["freebsd", "windows98", "linux22", "linux24"]
 
 FLOW = "transfer"
 MSS = 256
@@ -35,7 +35,6 @@ bulk = "{SEGMENTS * MSS} B"
 
 [flow.{FLOW}.transport]
 mss = "{MSS} B"
-initial_window = "2 segments"
 receive_window = "16 kB"
 
 # A tenth of the time that a packet takes.
@@ -71,18 +70,16 @@ at = "5 s"
 spike = "10 s"
 """
 
-# What tells the stacks apart in P2, section 5.
-_STACKS: dict[Stack, dict[str, Any]] = {
-    "freebsd": {
-        "recovery": {"type": "reno", "bug_fix": "off"},
-        "initial_window": "64 segments",
-        "rto.minimum": "1 s",
-        "rto.variance_minimum": "0 s",
-        "congestion": "aimd",
-    },
-    "linux22": {"recovery": {"type": "newreno", "bug_fix": "less-careful", "partial_ack": "slow-but-steady"}},
-    "linux24": {"recovery": {"type": "newreno", "bug_fix": "careful", "partial_ack": "slow-but-steady"}},
+# The presets of the stacks of P2, section 5.
+_STACKS: Mapping[Stack, str] = {
+    "freebsd": "freebsd-4.1",
+    "windows98": "windows-98",
+    "linux22": "linux-2.2",
+    "linux24": "linux-2.4-gurtov",
 }
+
+# What Linux 2.4 does without SACK in P3.
+_LINUX24 = {"recovery": {"type": "newreno", "bug_fix": "careful", "partial_ack": "slow-but-steady"}}
 
 
 @dataclass(frozen=True)
@@ -138,14 +135,16 @@ class Cell:
         import cellwind
 
         transport = f"flow.{FLOW}.transport"
-        values: dict[str, Any] = {f"{transport}.extends": "sack" if self.sack else "newreno"}
+        newreno = _STACKS[self.stack] if self.study == "delay" else "newreno"
+        values: dict[str, Any] = {f"{transport}.extends": "sack" if self.sack else newreno}
         if self.study == "case-study":
             values |= {"link.wireless.delay": "200 ms", "link.wireless.loss": 0.01, "link.wireless.queue": "10 packets"}
+            values |= {f"{transport}.initial_window": "2 segments"}
         else:
             values |= {"link.wireless.delay": "300 ms", f"flow.{FLOW}.direction": "up"}
         values |= choices
-        if not self.sack:
-            values |= {f"{transport}.{key}": value for key, value in _STACKS[self.stack].items()}
+        if self.study == "case-study" and not self.sack:
+            values |= {f"{transport}.{key}": value for key, value in _LINUX24.items()}
         values |= {
             f"{transport}.timestamps": self.timestamps,
             "live.kernel.sack": self.sack,

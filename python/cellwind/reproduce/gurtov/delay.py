@@ -21,15 +21,13 @@ GurtovBench = Bench[Cell, Observation]
 Measure = Callable[[GurtovBench, Cell], Point]
 
 FREEBSD = Cell("delay", "freebsd")
+WINDOWS98 = Cell("delay", "windows98")
 LINUX22 = Cell("delay", "linux22")
 LINUX24 = Cell("delay", "linux24")
-STACKS = [FREEBSD, LINUX22, LINUX24]
+STACKS = [FREEBSD, WINDOWS98, LINUX22, LINUX24]
 
 # This kernel with what Linux 2.4.0 did not have, or had switched off.
 KERNELS = [Cell("delay", timestamps=timestamps, frto=frto) for timestamps in (False, True) for frto in (False, True)]
-
-# Nobody published how Windows 98 sends, so it cannot be run.
-_WINDOWS98 = Point({"stack": "windows98"}, needs="transport: windows 98")
 
 _SCOPE = {"after_s": 0}
 
@@ -39,7 +37,7 @@ def plans() -> dict[str, Plan[Cell, Observation]]:
     return {
         "p2-test-common": _common(),
         "p2-figure-6": _figure(FREEBSD, _none),
-        "p2-figure-7": Plan(scope=_SCOPE, measure=lambda *_: _WINDOWS98, quantities=_quantities),
+        "p2-figure-7": _figure(WINDOWS98, _none),
         "p2-figure-8": _figure(LINUX22, _none),
         "p2-figure-9": _figure(LINUX24, _kernels, live=KERNELS),
     }
@@ -114,9 +112,8 @@ def _quantities(bench: GurtovBench) -> dict[str, Quantity]:
     # Live there is one stack only: this kernel, in the place of Linux 2.4.
     cells = STACKS if bench.clock == "simulated" else [LINUX24]
 
-    def of(measure: Measure, with_windows: bool = True) -> Quantity:
-        found = over(cells, lambda cell: cell.factors, lambda cell: measure(bench, cell))
-        return Quantity((*found.points, _WINDOWS98)) if with_windows else found
+    def of(measure: Measure) -> Quantity:
+        return over(cells, lambda cell: cell.factors, lambda cell: measure(bench, cell))
 
     redundant = Quantity(
         tuple(
@@ -127,7 +124,7 @@ def _quantities(bench: GurtovBench) -> dict[str, Quantity]:
     )
     return {
         "elapsed_s": of(_elapsed),
-        "first_timeout_after_delay_start_s": of(_first_timeout, with_windows=False),
+        "first_timeout_after_delay_start_s": of(_first_timeout),
         "redundant_retransmissions": redundant,
         "outstanding": of(_seen(lambda run: run.outstanding)),
         "spurious_timeouts": of(_counted("timeouts")),

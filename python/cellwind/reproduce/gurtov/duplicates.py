@@ -17,9 +17,6 @@ from .runs import FLOW, Run, Transfer, of_transport, transfer
 
 GurtovBench = Bench[Any, Any]
 
-# What the settings of TCP do not have yet: the other ways to treat duplicate acknowledgements of Figures 5 and 6.
-_MISSING = "transport: sending on duplicate ACKs that may not start a fast retransmit"
-
 _LINK = """
 [access.radio]
 type = "link"
@@ -72,7 +69,33 @@ TIMED = {
     "on": RESTARTED["on"],
     "off": _run("lost-untimed", _LINK, {**_classic("reno"), **_PER_WINDOW}, _LOST),
 }
-CAREFUL = _run("careful", _DELAY, _classic("reno", "careful"))
+
+
+def _guarded(name: str, path: str, guarded_acks: str, **transport: Any) -> Run:
+    """Reno with the careful bug fix; ``guarded_acks`` is what the duplicates do that it holds back."""
+    return _run(name, path, {"recovery": {**_CAREFUL, "guarded_acks": guarded_acks}, **transport})
+
+
+_CAREFUL: Mapping[str, Any] = {"type": "reno", "bug_fix": "careful"}
+# A buffer of half the window, in which packets are lost.
+_CONGESTED = _DELAY.replace("[spikes", 'queue = "10 packets"\n\n[spikes')
+CAREFUL = {
+    "ignore": _guarded("careful", _DELAY, "ignore"),
+    "inflate": _guarded("careful-inflate", _DELAY, "inflate"),
+}
+CONGESTED = {
+    "ignore": _guarded("congested", _CONGESTED, "ignore"),
+    "inflate_without_deflating": _guarded("congested-inflate-for-good", _CONGESTED, "inflate-for-good"),
+    "every_second": _guarded("congested-every-second", _CONGESTED, "every-second"),
+}
+AFTER_TIMEOUT = {
+    ("ignored" if ignores else "sent_on") + "_after_timeout": _run(
+        "untimed-ignore" if ignores else "untimed-sent-on",
+        _DELAY,
+        {"recovery": {**_CAREFUL, "guarded_acks": "inflate"}, **_PER_WINDOW, "rto.ignore_duplicate_acks": ignores},
+    )
+    for ignores in (True, False)
+}
 
 
 def plans() -> dict[str, Plan[Any, Any]]:
@@ -152,29 +175,37 @@ def _figure_4() -> Plan[Any, Any]:
 
 
 def _figure_5() -> Plan[Any, Any]:
-    missing = Point({"tcp": "inflate"}, needs=_MISSING)
-
-    def measure(bench: GurtovBench, row: PublishedRow, metric: str) -> Point:
-        return missing
-
-    def quantities(bench: GurtovBench) -> dict[str, Quantity]:
-        seen = transfer(bench, CAREFUL)
-        return {
-            "spurious_fast_retransmits": Quantity.of(
-                [Point({"tcp": "ignore"}, float(len(seen.fast_retransmits_s))), missing]
-            ),
-            "download_time": Quantity.of([Point({"tcp": "ignore"}, seen.duration_s), missing]),
-        }
+    def measure(bench: GurtovBench, row: PublishedRow, _: str) -> Point:
+        seen = transfer(bench, CAREFUL["inflate"])
+        sent = seen.sequence.sent.time_s
+        on_duplicates = sent[np.isin(sent, seen.duplicates_s) & (sent > seen.timeouts_s[0])]
+        last = float(on_duplicates[-1])
+        match str(row.factors["quantity"]).rpartition(" ")[2]:
+            case "from":
+                return Point(value=float(on_duplicates[0]))
+            case "to":
+                return Point(value=last)
+            case _:
+                return Point(value=seen.first(sent, last) - last)
 
     return Plan(
-        traces=[CAREFUL],
+        traces=list(CAREFUL.values()),
         measure=measure,
-        quantities=quantities,
-        figures=_sequences({"ignored": CAREFUL}, "Careful bug fix, duplicate acknowledgements {}"),
+        quantities=lambda bench: {
+            "spurious_fast_retransmits": _of(bench, "tcp", CAREFUL, lambda seen: len(seen.fast_retransmits_s)),
+            "download_time": _of(bench, "tcp", CAREFUL, lambda seen: seen.duration_s),
+        },
+        figures=_sequences(CAREFUL, "Careful bug fix, duplicate acknowledgements: {}"),
     )
 
 
 def _figure_6() -> Plan[Any, Any]:
-    names = ("inflate_without_deflating", "every_second", "ignored_after_timeout", "sent_on_after_timeout", "ignore")
-    missing = Quantity.of(Point({"tcp": name}, needs=_MISSING) for name in names)
-    return Plan(quantities=lambda _: {"losses": missing, "download_time": missing, "spurious_timeouts": missing})
+    return Plan(
+        traces=[*CONGESTED.values(), *AFTER_TIMEOUT.values()],
+        quantities=lambda bench: {
+            "losses": _of(bench, "tcp", CONGESTED, lambda seen: len(seen.lost_s)),
+            "download_time": _of(bench, "tcp", CONGESTED, lambda seen: seen.duration_s),
+            "spurious_timeouts": _of(bench, "tcp", AFTER_TIMEOUT, lambda seen: len(seen.spurious_s)),
+        },
+        figures=_sequences({**CONGESTED, **AFTER_TIMEOUT}, "Careful bug fix, duplicate acknowledgements: {}"),
+    )

@@ -47,7 +47,7 @@ _BULK = {f"flow.{FLOW}.bulk": f"{TRANSFER_BYTES} B"}
 RECOVERIES: Mapping[str, Mapping[str, Any]] = {
     "reno": {"recovery": {"type": "reno", "bug_fix": "off"}},
     "newreno": {"recovery": {"type": "newreno", "bug_fix": "off"}},
-    "sack": {"recovery": {"type": "sack", "rescue": "off"}, "sack": True},
+    "sack": {"recovery": {"type": "reno-sack", "bug_fix": "off"}, "sack": True},
 }
 # Section 3: after two timeouts in a row the threshold takes the old window, which itself stays halved.
 EIFEL: Mapping[str, Any] = {

@@ -48,7 +48,7 @@ duration = "10 h"
 """
 
 RECOVERIES: Mapping[str, Mapping[str, Any]] = {
-    "reno_sack": {"recovery": {"type": "sack", "rescue": "off"}},
+    "reno_sack": {"recovery": {"type": "reno-sack"}},
     "newreno_sack": {"recovery": {"type": "sack", "rescue": "off", "partial_ack": "resend"}},
     "fack": {"recovery": {"type": "fack"}},
 }
@@ -82,6 +82,9 @@ class Restored:
         settings: dict[str, Any] = {"sack": True, **RECOVERIES[self.tcp]}
         name = self.tcp.replace("_", "-")
         if self.eifel:
+            # Section III.A: behind Eifel there is no reason to block a fast retransmit. ns-2 blocks it (`bugFix_`).
+            if self.tcp == "reno_sack":
+                settings["recovery"] = {"type": "reno-sack", "bug_fix": "off"}
             settings |= {
                 "spurious": {
                     "type": "eifel",
