@@ -339,6 +339,47 @@ def test_chunks_with_their_own_dictionaries_agree() -> None:
     assert series.time_sequence(FactTable(table), "download").acked.value.tolist() == [101, 301]
 
 
+def test_requests_the_other_way_are_not_the_senders() -> None:
+    """What the receiver of the content sends on a full-duplex connection is in no series of the flow."""
+    requests: list[FactRow] = [
+        (2000, RECEIVER, "segment_sent", "download", 1, 40, 1, 1),
+        (2000, RECEIVER, "cwnd", "download", 1, 0, 4000, 4000),
+        (2100, RECEIVER, "timeout", "download", 1, 0, 1_000_000_000, 40),
+        (2600, SENDER, "segment_received", "download", 1, 40, 41, 0),
+        (3100, RECEIVER, "ack_received", "download", 41, 0, 1, 0),
+    ]
+    alone, both = FactTable(fact_table(EXCHANGE)), FactTable(fact_table(EXCHANGE + requests))
+    for one, other in (
+        (series.window(alone, "download").cwnd, series.window(both, "download").cwnd),
+        (series.time_sequence(alone, "download").sent, series.time_sequence(both, "download").sent),
+        (series.time_sequence(alone, "download").acked, series.time_sequence(both, "download").acked),
+        (series.time_sequence(alone, "download").received, series.time_sequence(both, "download").received),
+        (series.rtt(alone, "download").timeouts, series.rtt(both, "download").timeouts),
+    ):
+        assert one.value.tolist() == other.value.tolist()
+
+
+def test_several_connections_have_no_common_window() -> None:
+    """A second connection sends byte 1 as new again: then what each has of its own is not mixed."""
+    second: list[FactRow] = [(5000, SENDER, "segment_sent", "download", 1, 100, 1, 1)]
+    facts = FactTable(fact_table(EXCHANGE + second))
+    assert facts.starts_over("download")
+    assert not FactTable(fact_table(EXCHANGE)).starts_over("download")
+    assert series.time_sequence(facts, "download").sent.value.tolist() == [1, 101, 201, 1]
+    assert len(series.time_sequence(facts, "download").acked) == 0
+    assert len(series.window(facts, "download").cwnd) == len(series.rtt(facts, "download").srtt) == 0
+    assert np.isnan(series.throughput(facts, "download").delivered_bps).all()
+    assert len(series.rtt(facts, "download").samples) == len(
+        series.rtt(FactTable(fact_table(EXCHANGE)), "download").samples
+    )
+
+
+def test_nothing_is_in_flight_where_nothing_is_acknowledged() -> None:
+    """UDP sends and hears nothing: what it has sent since the start is not in flight."""
+    sent: list[FactRow] = [(1000 * i, SENDER, "segment_sent", "call", 1 + 20 * i, 20, 1, 0) for i in range(3)]
+    assert len(series.window(FactTable(fact_table(sent)), "call").flight) == 0
+
+
 def test_no_facts_give_empty_series() -> None:
     """An empty table, and a flow that is not there."""
     for table, flow in ((fact_table([]), "download"), (fact_table(EXCHANGE), "upload")):

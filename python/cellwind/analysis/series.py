@@ -92,6 +92,23 @@ class FactTable:
         present = np.unique(self._machine[self._kind == self._code(self._kinds, kind)])
         return [self._machines[code] for code in present]
 
+    def starts_over(self, flow: str) -> bool:
+        """Whether the sequence numbers of what a flow's sender sends begin anew, as those of several connections do."""
+        import numpy as np
+
+        sent = self.of_end("sender", flow, "segment_sent")
+        seq = sent.seq[sent.length > 0]
+        # Facts of one instant may have traded places; only a number that is sent as new twice tells. Sorting is slow.
+        return bool((np.diff(seq) <= 0).any()) and len(np.unique(seq)) < len(seq)
+
+    def of_end(self, end: str, flow: str, *kinds: str) -> Facts:
+        """The rows of these kinds that one end of a flow, ``sender`` or ``receiver``, reported.
+
+        On a full-duplex connection both ends send, and only one of them sends the content.
+        """
+        machine = f"flow/{flow}/{end}"
+        return self.select(*kinds, flow=flow, machine=machine if machine in self._machines else None)
+
     def select(self, *kinds: str, flow: str | None = None, machine: str | None = None) -> Facts:
         """The rows of these kinds in the order of time, of one flow and one machine where they are named.
 
@@ -141,7 +158,7 @@ class TimeSequence:
     """The life of every byte of a flow: sequence number (bytes) over time.
 
     ``sent``, ``resent`` and ``received`` stand at the first byte of each segment; ``acked`` is the lowest byte not yet
-    acknowledged, as the sender knows it.
+    acknowledged, as the sender knows it, and empty where several connections have one each.
     """
 
     sent: Points
@@ -158,7 +175,8 @@ class Window:
     """What the sender may have outstanding and what it has, in bytes; each value holds until the next.
 
     ``flight`` is the span from the lowest byte not yet acknowledged to the highest byte ever sent: it counts what the
-    receiver holds out of order, and does not shrink while a timeout's retransmissions go back.
+    receiver holds out of order, and does not shrink while a timeout's retransmissions go back. It is empty where
+    nothing is acknowledged, and all is empty where several connections have windows of their own.
     """
 
     cwnd: Points
@@ -172,7 +190,8 @@ class Throughput:
     """Rates in bit/s over the ``bin_s`` seconds that end at each time.
 
     ``arrived_bps`` counts new data when it reaches the receiver, ``delivered_bps`` when the application gets it in
-    order: it pauses behind a hole and jumps when the hole is filled.
+    order: it pauses behind a hole and jumps when the hole is filled. It is NaN where several connections have an
+    order each.
     """
 
     bin_s: float
@@ -183,7 +202,10 @@ class Throughput:
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """Round-trip times in seconds: the samples, the smoothed value and the timeout derived from them."""
+    """Round-trip times in seconds: the samples, the smoothed value and the timeout derived from them.
+
+    The latter two are empty where several connections have values of their own.
+    """
 
     samples: Points
     srtt: Points
@@ -219,12 +241,12 @@ def time_sequence(facts: FactTable, flow: str) -> TimeSequence:
     """Segments sent, resent, received and acknowledged over time."""
     import numpy as np
 
-    received = facts.select("segment_received", flow=flow)
-    acks = facts.select("ack_received", flow=flow)
+    received = facts.of_end("receiver", flow, "segment_received")
+    acks = facts.of_end("sender", flow, *(() if facts.starts_over(flow) else ("ack_received",)))
     acked = np.maximum.accumulate(np.maximum(acks.seq, acks.a)) if len(acks) else acks.seq
 
     def at_seq(kind: str) -> Points:
-        rows = facts.select(kind, flow=flow)
+        rows = facts.of_end("sender", flow, kind)
         return Points(rows.time_s, rows.seq.astype(np.float64))
 
     return TimeSequence(
@@ -242,10 +264,15 @@ def window(facts: FactTable, flow: str) -> Window:
     """Congestion window, slow-start threshold, send window and outstanding data over time."""
     import numpy as np
 
-    cwnd = facts.select("cwnd", flow=flow)
-    ssthresh = facts.select("ssthresh", flow=flow)
-    moves = facts.select("segment_sent", "segment_resent", "ack_received", flow=flow)
+    if facts.starts_over(flow):
+        none = Points(np.empty(0), np.empty(0))
+        return Window(none, none, none, none)
+    cwnd = facts.of_end("sender", flow, "cwnd")
+    ssthresh = facts.of_end("sender", flow, "ssthresh")
+    moves = facts.of_end("sender", flow, "segment_sent", "segment_resent", "ack_received")
     is_ack = moves.kind == 2
+    # What nobody acknowledges, as UDP's, is in flight for nobody knows how long.
+    known = bool(len(cwnd) or is_ack.any())
     highest = np.where(is_ack, 0, moves.seq + moves.length)
     lowest = np.where(is_ack, np.maximum(moves.seq, moves.a), 0)
     if len(moves):
@@ -256,7 +283,7 @@ def window(facts: FactTable, flow: str) -> Window:
         cwnd=_changes(cwnd.time_s, cwnd.a),
         ssthresh=_changes(ssthresh.time_s, ssthresh.a),
         send_window=_changes(cwnd.time_s, cwnd.b),
-        flight=_changes(moves.time_s, np.maximum(highest - lowest, 0)),
+        flight=_changes(moves.time_s, np.maximum(highest - lowest, 0)) if known else Points(np.empty(0), np.empty(0)),
     )
 
 
@@ -270,7 +297,7 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Throu
 
     if bin_s is not None and not bin_s > 0:
         raise ValueError(f"the bin is a positive number of seconds, not {bin_s}")
-    received = facts.select("segment_received", flow=flow)
+    received = facts.of_end("receiver", flow, "segment_received")
     begun = facts.select("flow_started", "segment_sent", flow=flow)
     if not len(received):
         empty = np.empty(0)
@@ -282,12 +309,13 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Throu
     grid = start + width * np.arange(1, math.ceil((end - start) / width * 4) + 5) / 4
     # Sequence numbers start at 1: rcv_nxt - 1 bytes are in order.
     delivered = np.maximum.accumulate(np.maximum(received.a - 1, 0))
+    in_order = rate_over(received.time_s, delivered, grid, width) * 8
     arrived = np.cumsum(np.where(received.b == 0, received.length, 0))
     return Throughput(
         bin_s=width,
         time_s=grid,
         arrived_bps=rate_over(received.time_s, arrived, grid, width) * 8,
-        delivered_bps=rate_over(received.time_s, delivered, grid, width) * 8,
+        delivered_bps=np.full(len(grid), np.nan) if facts.starts_over(flow) else in_order,
     )
 
 
@@ -296,13 +324,18 @@ def rtt(facts: FactTable, flow: str) -> RoundTrip:
     import numpy as np
 
     def seconds(kind: str) -> Points:
-        rows = facts.select(kind, flow=flow)
+        rows = facts.of_end("sender", flow, kind)
         # The packets of a live run show that a timer expired, and not how long it was: that is 0.
         known = np.asarray(rows.a) > 0
         return Points(rows.time_s[known], np.multiply(rows.a[known], 1e-9, dtype=np.float64))
 
+    several = facts.starts_over(flow)
+    none = Points(np.empty(0), np.empty(0))
     return RoundTrip(
-        samples=seconds("rtt_sample"), srtt=seconds("srtt"), rto=seconds("rto"), timeouts=seconds("timeout")
+        samples=seconds("rtt_sample"),
+        srtt=none if several else seconds("srtt"),
+        rto=none if several else seconds("rto"),
+        timeouts=seconds("timeout"),
     )
 
 

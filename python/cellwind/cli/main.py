@@ -30,7 +30,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and end")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", title="commands")
     for command in COMMANDS:
-        command.add_parser(commands).set_defaults(execute=command.execute)
+        added = command.add_parser(commands)
+        added.set_defaults(execute=command.execute, refuse=added.error)
     return parser
 
 
@@ -38,7 +39,10 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Nam
     """Parses a command line; what another program is to be given, behind ``--``, is kept from the parser."""
     wraps = bool(words) and words[0] in _WRAPPERS and "--" in words
     place = list(words).index("--") if wraps else len(words)
-    args = parser.parse_args(words[:place])
+    args, unknown = parser.parse_known_args(words[:place])
+    if unknown:
+        # The usage that helps is that of the command.
+        getattr(args, "refuse", parser.error)(f"unrecognized arguments: {' '.join(unknown)}")
     if wraps:
         args.command_words = list(words[place + 1 :])
     return args

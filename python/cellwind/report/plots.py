@@ -26,6 +26,13 @@ _TIME = Axis("Time", "s")
 _TURN: tuple[Color, ...] = ("blue", "amber", "green", "purple", "red", "grey")
 
 
+# What is said where one line would mix what every connection has of its own.
+_SEVERAL = (
+    " The flow has several connections, each with sequence numbers, windows and timers of its own, which are not drawn "
+    "as lines."
+)
+
+
 class FactsMissingError(LookupError):
     """A plot was asked for that needs facts, and none were recorded."""
 
@@ -113,8 +120,8 @@ def time_sequence(facts: FactTable, flow: str) -> Figure:
     """The time-sequence graph of a flow."""
     seen = measured.time_sequence(facts, flow)
     unit, scale = bytes_unit(seen.sent.value, seen.resent.value)
-    first_segment = facts.select("segment_sent", flow=flow)
-    length = int(first_segment.length.max()) if len(first_segment) else 0
+    segments = facts.of_end("sender", flow, "segment_sent")
+    length = int(segments.length.max()) if len(segments) else 0
 
     def marks(name: str, points: Points, color: Color, mark: Mark, size: float, every: bool = True) -> Series:
         return Series(name, "points", points.time_s, points.value * scale, None, color, mark, size, every=every)
@@ -135,7 +142,7 @@ def time_sequence(facts: FactTable, flow: str) -> Figure:
             marks("spurious timeout", seen.spurious_timeouts, "amber", "diamond", 9.0),
         ),
         note=f"Each mark is the first byte of a segment of up to {length:,} bytes; every retransmission is drawn. "
-        "Zoom in to tell single segments apart.",
+        "Zoom in to tell single segments apart." + (_SEVERAL if facts.starts_over(flow) else ""),
         height=480,
     )
 
@@ -175,16 +182,22 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Figur
     """Rate at which a flow's data arrives and is delivered."""
     seen = measured.throughput(facts, flow, bin_s)
     unit, scale = rate_unit(seen.arrived_bps)
+    several = facts.starts_over(flow)
+    in_order = (
+        ()
+        if several
+        else (Series("delivered in order", "line", seen.time_s, seen.delivered_bps * scale, color="amber", width=1.2),)
+    )
     return Figure(
         title=f"Throughput of {flow}",
         x=_TIME,
         y=Axis("Throughput", unit, from_zero=True),
         series=drawn(
-            Series("delivered in order", "line", seen.time_s, seen.delivered_bps * scale, color="amber", width=1.2),
+            *in_order,
             Series("new data received", "line", seen.time_s, seen.arrived_bps * scale, color="blue", width=1.8),
         ),
-        note=f"Over the {seen.bin_s:g} s before each instant; payload only. Delivery pauses behind a missing segment "
-        "and jumps when it arrives.",
+        note=f"Over the {seen.bin_s:g} s before each instant; payload only."
+        + ("" if several else " Delivery pauses behind a missing segment and jumps when it arrives."),
     )
 
 
@@ -207,7 +220,9 @@ def rtt(facts: FactTable, flow: str) -> Figure:
             line("retransmission timeout", seen.rto, "amber"),
             Series("timeout expired", "points", *_columns(seen.timeouts), None, "red", "cross", 11.0, every=True),
         ),
-        note="The retransmission timeout includes its exponential back-off.",
+        note=_SEVERAL.strip()
+        if facts.starts_over(flow)
+        else "The retransmission timeout includes its exponential back-off.",
     )
 
 
