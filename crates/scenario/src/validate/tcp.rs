@@ -168,7 +168,14 @@ fn model_based(tcp: &TcpSettings) -> Result<(), Found> {
     if tcp.pacing != Pacing::ByAlgorithm {
         return conflict(&[&["pacing"], &["congestion"]], "BBR sends at its own pace: `pacing = \"by-algorithm\"`");
     }
-    if matches!(tcp.recovery, RecoverySettings::Tahoe(_) | RecoverySettings::Reno(_) | RecoverySettings::Newreno(_)) {
+    let knows_each_segment = !matches!(
+        tcp.recovery,
+        RecoverySettings::Tahoe(_)
+            | RecoverySettings::Reno(_)
+            | RecoverySettings::Newreno(_)
+            | RecoverySettings::Vegas(_)
+    );
+    if !knows_each_segment {
         let message =
             "BBR needs to know of each segment when it is delivered: a recovery by SACK, as in the preset `bbr`";
         return conflict(&[&["recovery"], &["congestion"]], message);

@@ -80,7 +80,7 @@ impl Connection {
         let mark = out.sent();
         let idle = self.sender.snd_una() == self.sender.snd_nxt();
         if idle && self.last_sent.is_some_and(|sent| now - sent > self.sender.rto()) {
-            self.sender.restart_after_idle();
+            self.sender.restart_after_idle(now);
         }
         self.sender.write(now, bytes, out);
         self.complete(mark, mark, now, out);

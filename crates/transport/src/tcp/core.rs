@@ -242,13 +242,14 @@ impl Core {
     }
 
     /// Goes back to the initial window, if it is smaller, after a time without sending (RFC 5681 §4.1).
-    pub fn restart_after_idle(&mut self) {
+    pub fn restart_after_idle(&mut self, now: Time) {
         if self.congestion.pace().is_some() {
             return; // an algorithm with a rate of its own has its own rule, told when the next segment leaves
         }
         let cwnd = self.windows.cwnd;
         self.set_initial_window(false);
         self.windows.cwnd = self.windows.cwnd.min(cwnd);
+        self.congestion.on_restart_from_idle(&mut self.windows, now);
     }
 
     /// Lets the congestion window grow for the `acked` bytes that the last acknowledgement covered.

@@ -15,13 +15,20 @@ pub(crate) struct Persist {
 
 impl Core {
     /// Takes the window of an ACK that is not an old one. True while the peer answers probes of a closed window: the
-    /// connection must then stay open however long it takes (RFC 9293 §3.8.6.1).
-    pub fn take_window(&mut self, packet: &Packet) -> bool {
+    /// connection must then stay open however long it takes (RFC 9293 §3.8.6.1). `goes_back` tells that SND.NXT says what
+    /// is sent again.
+    pub fn take_window(&mut self, packet: &Packet, goes_back: bool, now: Time) -> bool {
+        let was_closed = self.snd_wnd == 0;
         self.snd_wnd = self.window_of(packet);
+        if self.snd_wnd > 0 && was_closed && (self.persist.probes > 0 || self.snd_una == self.snd_max) {
+            self.restart_timer(now); // it was the persist timer, which data sent from now on does not wait for
+        }
         if self.snd_wnd > 0 && self.persist.probes > 0 {
             // Whatever was sent to the closed window was refused: it is sent again in order.
             self.persist.probes = 0;
-            self.snd_nxt = self.snd_una;
+            if goes_back {
+                self.snd_nxt = self.snd_una;
+            }
         }
         self.persist.probes > 0
     }

@@ -138,9 +138,9 @@ impl Sender {
     }
 
     /// Goes back to the initial window after a time without sending (RFC 5681 §4.1).
-    pub(crate) fn restart_after_idle(&mut self) {
+    pub(crate) fn restart_after_idle(&mut self, now: Time) {
         if self.state == State::Established {
-            self.core.restart_after_idle();
+            self.core.restart_after_idle(now);
         }
     }
 
@@ -195,6 +195,7 @@ impl Sender {
         if let Some(due) = self.recovery.next_timeout() {
             if due <= now {
                 self.recovery.on_timer(&mut self.core, now, out);
+                self.core.watch_window(now);
                 self.tell_reaction();
                 self.report(out);
             }
@@ -228,6 +229,9 @@ impl Sender {
     /// When the next timer expires, or a segment that waits for its pace may leave.
     #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
+        if matches!(self.state, State::Finished | State::GivenUp) {
+            return None;
+        }
         match (self.recovery.next_timeout().or(self.core.timer), self.core.paced_until()) {
             (timer, None) => timer,
             (None, release) => release,
@@ -365,7 +369,7 @@ impl Sender {
             out.fact(fact.values(before, packet.sack.len() as u64));
         }
         let same_window = core.snd_wnd == core.window_of(packet);
-        if packet.ack >= before && core.take_window(packet) {
+        if packet.ack >= before && core.take_window(packet, !self.recovery.keeps_board(), now) {
             self.expiries = 0; // not from an old segment (RFC 9293 §3.10.7.4)
         }
         core.begin_ack(now);

@@ -124,6 +124,11 @@ impl CongestionControl for Cubic {
         }
     }
 
+    /// What comes is another stage: the time without data is none in which the window could have grown (§4.2, §5.8).
+    fn on_restart_from_idle(&mut self, _: &mut Windows, _: Time) {
+        self.stage = None;
+    }
+
     fn ssthresh_after(&mut self, _: Cause, windows: &Windows, flight: u64, mss: u64) -> u64 {
         let CubicSettings { beta, fast_convergence, decrease, .. } = self.settings;
         self.before =

@@ -155,10 +155,13 @@ impl PerAck {
         let mut left = MOST_VIRTUAL_SAMPLES;
         while interval > longest {
             interval -= longest;
-            if left > 0 {
-                left -= 1;
-                self.filter(0.0, longest);
+            if left == 0 {
+                // Nothing is left of the estimate, and a short τ would make of a pause millions of samples.
+                interval = Some(interval % longest).filter(|&rest| rest > 0.0).unwrap_or(longest);
+                break;
             }
+            left -= 1;
+            self.filter(0.0, longest);
         }
         self.filter(self.bytes as f64 / interval, interval);
         self.bytes = 0;

@@ -278,7 +278,9 @@ impl Rack {
             true
         } else if packet.ack > probe.end_seq {
             core.lower_ssthresh_for(Cause::DuplicateAcks, probe.flight); // the probe repaired a loss
-            core.windows.cwnd = core.reduced;
+            if !core.window_follows_model() {
+                core.windows.cwnd = core.reduced;
+            }
             true
         } else {
             acked == 0 && packet.sack.is_empty()
@@ -295,7 +297,7 @@ impl Rack {
             Phase::Recovery { point, .. } | Phase::AfterTimeout { point, .. } => core.snd_una >= point,
         };
         if over {
-            if matches!(self.phase, Phase::Recovery { .. }) {
+            if matches!(self.phase, Phase::Recovery { .. }) && !core.window_follows_model() {
                 core.windows.cwnd = core.reduced;
             }
             self.phase = Phase::Open;
@@ -372,6 +374,11 @@ impl LossRecovery for Rack {
 
     fn on_spurious(&mut self, core: &mut Core) {
         core.board.take_back_losses(std::mem::take(&mut self.to_resend));
+        if matches!(self.phase, Phase::AfterTimeout { .. }) {
+            // The retransmission was taken for delivered, where §6.2 step 2 could not tell, and was not: originals, all
+            // sent before it, are still to come.
+            self.newest = None;
+        }
         self.phase = Phase::Open;
     }
 

@@ -275,6 +275,16 @@ fn a_closed_window_is_probed_until_it_opens() {
 }
 
 #[test]
+fn data_sent_when_the_window_opens_has_a_retransmission_timeout_of_its_own() {
+    // RFC 6298 §5.1: the timer starts with the segment. What ran until then was the persist timer.
+    let mut driven = Driven::new(TcpSettings::default());
+    driven.write(12);
+    assert_eq!(driven.take(200, Packet { window: 0, ..ack(after(10)) }), [0; 0]);
+    assert_eq!(driven.take(1190, ack(after(10))), [11, 12]);
+    assert_eq!(driven.sender.next_timeout(), Some(Time::from_millis(2190)));
+}
+
+#[test]
 fn a_window_that_closes_over_data_in_flight_is_probed_with_its_first_segment() {
     let mut driven = Driven::new(TcpSettings::default());
     driven.write(20);

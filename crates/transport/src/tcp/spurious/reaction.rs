@@ -38,14 +38,17 @@ impl Core {
         let learnt = Learnt {
             windows: self.windows,
             flight: self.flight(),
-            echoes_mark,
             acked,
             initial_window: self.initial_window(),
             mss: self.mss,
         };
-        self.windows = response.windows(reaction, &learnt);
-        if response.restores(reaction) {
-            self.congestion.undo();
+        // RFC 4015 §3.1 (9), and Linux, which then forgets `prior_ssthresh`: a mark (RFC 3168 §6.1.2) stands, whatever the
+        // response.
+        if !echoes_mark {
+            self.windows = response.windows(reaction, &learnt);
+            if response.restores(reaction) {
+                self.congestion.undo();
+            }
         }
         if reaction.cause == Cause::Timeout {
             self.rto.on_spurious_timeout(self.sampled, self.snd_max);

@@ -11,8 +11,6 @@ pub(crate) struct Learnt {
     pub windows: Windows,
     /// FlightSize with SND.NXT = SND.MAX.
     pub flight: u64,
-    /// The ACK echoes a mark of congestion (RFC 3168).
-    pub echoes_mark: bool,
     /// Bytes that the ACK newly acknowledges.
     pub acked: u64,
     /// IW: an initial window.
@@ -34,7 +32,6 @@ impl Response {
             Response::ByTimeouts if reaction.timeouts == 2 => Windows { ssthresh: half, cwnd: half },
             Response::ByTimeoutsHalved if reaction.timeouts == 2 => Windows { ssthresh: old.cwnd, cwnd: half },
             Response::ByTimeouts | Response::ByTimeoutsHalved => learnt.windows,
-            Response::Rfc4015 if learnt.echoes_mark => learnt.windows, // RFC 4015 §3.1 (9)
             Response::Rfc4015 => Windows {
                 // RFC 4015 §3.1 (0): pipe_prev; (9): FlightSize + min(bytes_acked, IW)
                 ssthresh: old.ssthresh.max(reaction.flight),
@@ -84,7 +81,7 @@ mod tests {
             at: Time::ZERO,
         };
         let windows = Windows { cwnd: 1000, ssthresh: 5000 };
-        let learnt = Learnt { windows, flight: 8000, echoes_mark: false, acked: 2000, initial_window: 4000, mss: 1000 };
+        let learnt = Learnt { windows, flight: 8000, acked: 2000, initial_window: 4000, mss: 1000 };
         let windows = response.windows(&reaction, &learnt);
         (windows.ssthresh, windows.cwnd)
     }

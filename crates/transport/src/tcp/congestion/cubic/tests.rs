@@ -235,3 +235,18 @@ fn a_reduction_undone_leaves_the_curve_of_before() {
     assert_eq!((flow.cubic.w_max, flow.cubic.cwnd_prior), (before.w_max, before.cwnd_prior));
     assert_eq!(flow.cubic.stage.map(|stage| (stage.epoch, stage.k)), before.stage.map(|stage| (stage.epoch, stage.k)));
 }
+
+#[test]
+fn a_pause_of_the_application_does_not_count_either() {
+    // RFC 5681 §4.1 has left a small window: it climbs to the point of inflection along a curve that begins there.
+    let mut flow = Flow::new(CubicSettings::default(), 200, 100);
+    flow.lose();
+    flow.until(2000);
+    flow.windows.cwnd = 140_000;
+    flow.cubic.on_restart_from_idle(&mut flow.windows, flow.now + Span::from_secs(60));
+    flow.now += Span::from_secs(60);
+    flow.step();
+    close(flow.segments(), 140.0, 0.005);
+    flow.until(63_000);
+    close(flow.segments(), 167.9, 0.005); // K = (60/0.4)^(1/3) = 5.313 s: 0.4 (1 − 5.313)³ + 200
+}

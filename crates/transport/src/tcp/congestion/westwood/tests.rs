@@ -122,3 +122,14 @@ fn westwood_does_not_raise_the_window_and_westwood_plus_sets_it() {
     assert_eq!(of(AfterLoss::LoweredOnly).window_after(16_000, 10_000, MSS), 10_000);
     assert_eq!(of(AfterLoss::Threshold).window_after(6000, 10_000, MSS), 10_000);
 }
+
+#[test]
+fn a_pause_of_a_day_with_the_shortest_tau_takes_no_time() {
+    // 86 400 s in virtual samples of half a nanosecond would be 2 · 10^14 of them.
+    let filter = BandwidthFilter::PerAck(PerAckFilter { tau: Span::from_nanos(1) });
+    let mut westwood = westwood(filter);
+    for ms in [0, 100, 86_400_000] {
+        westwood.on_arrival(&mut windows(10_000), &arrival(ms, MSS));
+    }
+    assert!(westwood.bandwidth().is_finite() && westwood.bandwidth() >= 0.0);
+}

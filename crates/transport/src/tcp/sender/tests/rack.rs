@@ -225,3 +225,41 @@ fn what_a_spurious_timeout_took_for_lost_may_still_be_found_lost() {
     // But segment 3 is: those sent later arrive.
     assert!(driven.take(5110, sack(2, &[(11, 12)])).starts_with(&[3]));
 }
+
+#[test]
+fn originals_that_come_slowly_after_a_spurious_timeout_are_not_found_lost() {
+    // The first ACK comes a round trip and more after the retransmission, which RACK takes for what it answers (RFC 8985
+    // §6.2 step 2). The verdict is that it does not; the other originals follow, one in half a second.
+    let mut driven = timed_out();
+    driven.take(5000, sack(1, &[]));
+    for n in 2..=10 {
+        driven.take(4500 + 500 * n, sack(n, &[]));
+        assert!(driven.due() > Some(4500 + 500 * (n + 1)), "{n}: {:?}", driven.due());
+    }
+    assert_eq!(driven.sender.counters().segments_retransmitted, 1);
+    assert_eq!(driven.sender.counters().fast_retransmits, 0);
+}
+
+#[test]
+fn nothing_is_due_once_everything_is_acknowledged() {
+    let mut driven = driven(RackSettings::default());
+    driven.write_at(1000, 1);
+    driven.sender.close(Time::from_millis(1000), &mut driven.out);
+    assert!(driven.due().is_some()); // the probe
+    driven.take(1100, ack(after(1) + 1));
+    assert_eq!((driven.sender.state(), driven.due()), (State::Finished, None));
+}
+
+#[test]
+fn a_window_that_opens_again_leaves_the_flight_as_it_is() {
+    // RACK resends what it finds lost: SND.NXT stays, and a loss halves what is in flight.
+    let mut driven = driven(RackSettings { tail_probe: Probe::Off, ..RackSettings::default() });
+    driven.write_at(1000, 10);
+    driven.take(1050, Packet { window: 0, ..ack(1) });
+    assert_eq!(driven.expire(), [1]);
+    assert_eq!(driven.sender.counters().window_probes, 1);
+    driven.take(1400, ack(1));
+    assert_eq!(driven.sender.snd_nxt(), after(10));
+    assert_eq!(driven.take(1450, sack(1, &[])).first(), Some(&2));
+    assert_eq!(driven.sender.ssthresh(), Some(9 * MSS / 2));
+}

@@ -243,3 +243,16 @@ fn linux_takes_whatever_tells_first() {
     (1..=3).for_each(|n| drop(driven.take(1300 + n, twice(10, n, n))));
     assert_eq!((undone(&driven), driven.sender.cwnd() >= 10 * MSS), (1, true));
 }
+
+#[test]
+fn an_echo_of_a_mark_stands_though_the_timeout_was_spurious() {
+    // RFC 4015 §3.1 (9) for its response, RFC 3168 §6.1.2 for any: congestion was told of.
+    for response in [Response::Option1, Response::Linux, Response::Rfc4015] {
+        let mut driven = eifel(EifelSettings { response, after: After::Timeouts, ..EifelSettings::default() });
+        driven.expire();
+        let marked = echoing(1, ORIGINAL);
+        driven.take(1200, Packet { flags: marked.flags.with(Flags::ECE), ..marked });
+        assert_eq!((undone(&driven), driven.sender.ssthresh()), (1, Some(5 * MSS)), "{response:?}");
+        assert!(driven.sender.cwnd() <= 2 * MSS, "{response:?}");
+    }
+}
