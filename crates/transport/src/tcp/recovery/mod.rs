@@ -224,7 +224,7 @@ impl LossRecovery for Recovery {
     #[inline(always)]
     fn send(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
         match self {
-            Recovery::Reno(_) => core.send_within(core.windows.cwnd, now, out),
+            Recovery::Reno(reno) => reno.send(core, now, out),
             _ => self.send_of_others(core, now, out),
         }
     }
