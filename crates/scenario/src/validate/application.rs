@@ -64,8 +64,11 @@ pub fn carries(application: &ApplicationSettings, protocol: &Protocol) -> Result
         return Ok(());
     }
     let message = format!("{} needs a transport on which everything arrives", application.word());
-    let error = ScenarioError::new(Mistake::Conflict, message)
-        .found(format!("{}, which loses what the path loses", protocol.word()));
+    let why = match protocol {
+        Protocol::Atp(_) => "which gives up what is too late",
+        _ => "which loses what the path loses",
+    };
+    let error = ScenarioError::new(Mistake::Conflict, message).found(format!("{}, {why}", protocol.word()));
     Err((
         &["transport"],
         error.allowed("TCP, such as transport = \"sack\"; cbr, on-off, news, voip and trace run over any"),

@@ -34,7 +34,7 @@ impl Guarded {
             GuardedAcks::Inflate => self.inflation += core.mss,
             GuardedAcks::InflateForGood => core.windows.cwnd += core.mss,
             // A new segment, not one of those that come again after a timeout.
-            GuardedAcks::EverySecond if above % 2 == 0 && core.snd_nxt == core.snd_max => {
+            GuardedAcks::EverySecond if above.is_multiple_of(2) && core.snd_nxt == core.snd_max => {
                 core.send_beyond(u64::MAX, now, out);
             }
             GuardedAcks::EverySecond => {}
