@@ -381,7 +381,7 @@ def test_results_of_another_scenario_are_not_mixed(cellwind: CommandLine) -> Non
 def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     """By a limit on the size of files; nothing half-written is taken for complete."""
     script = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (2048, resource.RLIM_INFINITY));"
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (3072, resource.RLIM_INFINITY));"
         "from cellwind.cli.main import main; sys.exit(main())"
     )
     command = [sys.executable, "-B", "-c", script, "run", *SMALL, "--replications", "3", "--out", "out"]
@@ -391,7 +391,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 2
     no_traceback(done.stderr)
     assert not list((tmp_path / "out" / "umts-384" / "runs").iterdir())
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 2048
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 3072
 
 
 def complete(runs: Path) -> list[str]:
