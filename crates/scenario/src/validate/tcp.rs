@@ -30,6 +30,11 @@ type Keys = &'static [&'static str];
 /// A mistake, with the values that may be to blame.
 type Found = (&'static [Keys], ScenarioError);
 
+/// Refuses values that do not go together.
+fn conflict(keys: &'static [Keys], message: &str) -> Result<(), Found> {
+    Err((keys, ScenarioError::new(Mistake::Conflict, message)))
+}
+
 /// Checks the settings of one connection.
 pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
     sizes(tcp)?;
@@ -41,18 +46,17 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
         CongestionSettings::Vegas(settings) => vegas(settings, tcp)?,
         CongestionSettings::Aimd(aimd) if aimd.after_mark == AfterMark::Abe && !tcp.ecn => {
             let keys: &[Keys] = &[&["congestion", "after_mark"], &["ecn"]];
-            return Err((keys, ScenarioError::new(Mistake::Conflict, "ABE answers marks, which need `ecn = true`")));
+            return conflict(keys, "ABE answers marks, which need `ecn = true`");
         }
         CongestionSettings::Bbr | CongestionSettings::BbrV3 if tcp.ecn => {
             let message = "BBR does not answer marks: leave `ecn` off, or choose another `congestion`";
-            return Err((&[&["ecn"], &["congestion"]], ScenarioError::new(Mistake::Conflict, message)));
+            return conflict(&[&["ecn"], &["congestion"]], message);
         }
         CongestionSettings::Bbr
         | CongestionSettings::BbrV3
         | CongestionSettings::Aimd(_)
         | CongestionSettings::Veno(_) => {}
     }
-    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     let needs_sack = matches!(
         tcp.recovery,
         RecoverySettings::Sack(_)
@@ -110,7 +114,6 @@ pub fn check(tcp: &TcpSettings) -> Result<(), Found> {
 
 /// What duplicate ACKs may do beside starting a recovery.
 fn duplicate_acks(tcp: &TcpSettings) -> Result<(), Found> {
-    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     let guarded = match &tcp.recovery {
         RecoverySettings::Reno(reno) => (reno.guarded_acks, reno.bug_fix),
         RecoverySettings::Newreno(newreno) => (newreno.guarded_acks, newreno.bug_fix),
@@ -157,7 +160,6 @@ fn duplicate_acks(tcp: &TcpSettings) -> Result<(), Found> {
 
 /// BBR sets window and pace by its own model, which it builds from what SACK reports.
 fn model_based(tcp: &TcpSettings) -> Result<(), Found> {
-    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     if !matches!(tcp.congestion, CongestionSettings::Bbr | CongestionSettings::BbrV3) {
         if tcp.pacing == Pacing::ByAlgorithm {
             let message = "this congestion control sets no pace: `pacing = \"by-window\"`, or the preset `bbr`";
@@ -207,7 +209,6 @@ fn model_based(tcp: &TcpSettings) -> Result<(), Found> {
 
 /// Emulated faults, which not every part can have.
 fn faults(tcp: &TcpSettings) -> Result<(), Found> {
-    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     if !(1..=100).contains(&tcp.faults.rto_percent) {
         return Err((&[&["faults", "rto_percent"]], out_of_range(tcp.faults.rto_percent, "1 to 100")));
     }
@@ -298,7 +299,6 @@ fn timers(tcp: &TcpSettings) -> Result<(), Found> {
 
 /// What a detector needs of the connection, and a response of its detector.
 fn spurious(tcp: &TcpSettings) -> Result<(), Found> {
-    let conflict = |keys: &'static [Keys], message: &str| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     let (after, response) = match tcp.spurious {
         SpuriousSettings::Off if tcp.rto.after_spurious != AfterSpurious::Standard => {
             let why = "nothing tells a spurious timeout: choose a detector, such as `spurious = \"eifel\"` with `timestamps = true`";
@@ -370,7 +370,6 @@ fn westwood(filter: BandwidthFilter) -> Result<(), Found> {
 }
 
 fn vegas(vegas: &VegasSettings, tcp: &TcpSettings) -> Result<(), Found> {
-    let conflict = |keys: &'static [Keys], message| Err((keys, ScenarioError::new(Mistake::Conflict, message)));
     if vegas.alpha > vegas.beta {
         let keys: &[Keys] = &[&["congestion", "alpha"], &["congestion", "beta"]];
         return conflict(

@@ -8,6 +8,7 @@ pub mod board;
 pub mod congestion;
 pub mod connection;
 pub(crate) mod core;
+mod counters;
 pub(crate) mod delivery_rate;
 pub(crate) mod ecn;
 pub(crate) mod options;
@@ -21,5 +22,5 @@ pub mod settings;
 pub(crate) mod spurious;
 mod text;
 
-pub use core::Counters;
+pub use counters::Counters;
 pub use options::payload as payload_of_full_segment;

@@ -10,7 +10,8 @@ use cellwind_engine::time::{Span, Time};
 
 use super::board::Segment;
 use super::congestion::Cause;
-use super::core::{Core, Counters};
+use super::core::Core;
+use super::counters::Counters;
 use super::ecn;
 use super::options;
 use super::recovery::{Ack, LossRecovery, Recovery, Timer};
@@ -379,8 +380,10 @@ impl Sender {
             (self.core.take_ack(packet, now, out, |_| {}), None)
         };
         let core = &mut self.core;
-        if packet.ack > before {
+        if packet.ack >= before {
             self.recovery.on_arrival(core, packet, packet.ack - before);
+        }
+        if packet.ack > before {
             self.expiries = 0;
             self.observe_timeout(packet, out);
             let ack = Ack { acked: packet.ack - before, newly_sacked };
@@ -400,9 +403,6 @@ impl Sender {
                 self.core.restart_timer(now);
             }
         } else {
-            if packet.ack == before {
-                self.recovery.on_arrival(core, packet, 0);
-            }
             // RFC 5681 §2, definition of a duplicate acknowledgement: data outstanding, no data, no SYN, no FIN, the same
             // window; RFC 6675 §2: or new SACK information
             let is_plain = same_window && core.snd_wnd > 0 && !packet.occupies_sequence_space(); // nor the answer to a probe

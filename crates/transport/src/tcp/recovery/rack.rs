@@ -13,12 +13,12 @@ use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::{Flags, Packet};
 use cellwind_engine::time::{Span, Time};
 
-use super::prr::Prr;
+use super::reduction::Reduction;
 use super::{Ack, LossRecovery, Timer};
 use crate::tcp::board::Segment;
 use crate::tcp::congestion::Cause;
 use crate::tcp::core::{Core, ticks};
-use crate::tcp::settings::{Probe, PrrBound, RackSettings};
+use crate::tcp::settings::{Probe, RackSettings};
 use reordering::Reordering;
 
 /// PTO while there is no SRTT (§7.2).
@@ -26,7 +26,7 @@ const PTO_WITHOUT_SRTT: Span = Span::from_secs(1);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    bound: PrrBound,
+    reduction: Reduction,
     tail_probe: Probe,
     /// TLP.max_ack_delay.
     max_ack_delay: Span,
@@ -57,7 +57,6 @@ enum Phase {
     /// Fast recovery, until everything below `point` is acknowledged.
     Recovery {
         point: u64,
-        prr: Prr,
     },
     /// Recovery after a timeout: the window grows. While F-RTO has doubts about the timeout, nothing is resent.
     AfterTimeout {
@@ -94,7 +93,7 @@ fn sent_after(first: (Time, u64), second: (Time, u64)) -> bool {
 impl Rack {
     pub fn new(settings: &RackSettings, timestamp_clock: Option<Span>) -> Self {
         Rack {
-            bound: settings.prr,
+            reduction: Reduction::proportional(settings.prr),
             tail_probe: settings.tail_probe,
             max_ack_delay: settings.max_ack_delay,
             clock: timestamp_clock,
@@ -155,25 +154,22 @@ impl Rack {
         let delivered = core.delivered - std::mem::replace(&mut self.delivered, core.delivered);
         let found = self.detect_losses(core, now);
         let begins = found && matches!(self.phase, Phase::Open);
+        let before = core.windows.cwnd;
         if begins {
             self.enter(core, now, out);
         }
-        if let Phase::Recovery { prr, .. } = &mut self.phase
-            && !core.window_follows_model()
-        {
-            let pipe = core.board.pipe();
-            let sndcnt = prr.on_ack(delivered, pipe, core.mss, progress && !found);
-            // The fast retransmit itself waits for nothing (RFC 5681 §3.2 (3), as Linux).
-            let sndcnt = if begins { sndcnt.max(core.mss) } else { sndcnt };
-            core.windows.cwnd = (pipe + sndcnt).max(core.mss);
+        if matches!(self.phase, Phase::Recovery { .. }) && !core.window_follows_model() {
+            match begins {
+                true => self.reduction.begin(core, before, delivered),
+                false => self.reduction.on_ack(core, delivered, progress && !found, now),
+            }
         }
         self.transmit(core, now, out);
     }
 
     fn enter(&mut self, core: &mut Core, now: Time, out: &mut Outbox) {
-        let flight = core.flight();
         core.begin_fast_retransmit(now, out);
-        self.phase = Phase::Recovery { point: core.snd_max, prr: Prr::new(self.bound, core.reduced, flight) };
+        self.phase = Phase::Recovery { point: core.snd_max };
         self.forget_probe();
     }
 
@@ -191,17 +187,11 @@ impl Rack {
             let segment = core.board.at(start.max(core.snd_una)).filter(|segment| segment.end > start).copied();
             if let Some(segment) = segment.filter(|segment| segment.lost && !segment.resent && !segment.sacked) {
                 core.resend(segment.start, now, out);
-                self.count(segment.length());
+                self.reduction.on_sent(segment.length());
                 return true;
             }
         }
         false
-    }
-
-    fn count(&mut self, bytes: u64) {
-        if let Phase::Recovery { prr, .. } = &mut self.phase {
-            prr.on_sent(bytes);
-        }
     }
 
     /// Sends what the window lets out: first what was lost, then new data.
@@ -229,7 +219,7 @@ impl Rack {
             }
             let before = core.snd_max;
             core.send_new(now, out);
-            self.count(core.snd_max - before);
+            self.reduction.on_sent(core.snd_max - before);
             self.schedule_probe(core, now);
         }
     }
@@ -291,14 +281,14 @@ impl Rack {
     }
 
     /// Ends a recovery that is complete.
-    fn note_end(&mut self, core: &mut Core) {
+    fn note_end(&mut self, core: &mut Core, now: Time) {
         let over = match self.phase {
             Phase::Open => false,
-            Phase::Recovery { point, .. } | Phase::AfterTimeout { point, .. } => core.snd_una >= point,
+            Phase::Recovery { point } | Phase::AfterTimeout { point, .. } => core.snd_una >= point,
         };
         if over {
             if matches!(self.phase, Phase::Recovery { .. }) && !core.window_follows_model() {
-                core.windows.cwnd = core.reduced;
+                self.reduction.end(core, now);
             }
             self.phase = Phase::Open;
             self.reordering.on_recovered();
@@ -341,7 +331,7 @@ impl LossRecovery for Rack {
         if self.timer.is_some_and(|(purpose, _)| purpose == Purpose::Probe) {
             self.timer = None;
         }
-        self.note_end(core);
+        self.note_end(core, now);
         if !matches!(self.phase, Phase::Recovery { .. }) {
             core.grow(ack.acked, now);
         }

@@ -47,9 +47,14 @@ impl Reduction {
             ReductionSettings::RateHalving => Reduction::RateHalving { acks: 0 },
             ReductionSettings::RampDown => Reduction::RampDown { trim: 0, forward: 0, share: (0, 1) },
             ReductionSettings::Restart => Reduction::Restart,
-            ReductionSettings::PrrCrb => Reduction::Proportional { bound: PrrBound::Conservative, prr: None },
-            ReductionSettings::PrrSsrb => Reduction::Proportional { bound: PrrBound::SlowStart, prr: None },
+            ReductionSettings::PrrCrb => Reduction::proportional(PrrBound::Conservative),
+            ReductionSettings::PrrSsrb => Reduction::proportional(PrrBound::SlowStart),
         }
+    }
+
+    /// Proportional rate reduction within `bound` (RFC 6937 §3).
+    pub fn proportional(bound: PrrBound) -> Self {
+        Reduction::Proportional { bound, prr: None }
     }
 
     /// A loss was found with a window of `before`, by an ACK that delivered `delivered` bytes, and the threshold lowered; the
@@ -79,8 +84,9 @@ impl Reduction {
         }
     }
 
-    /// An ACK has arrived in recovery and delivered `delivered` bytes.
-    pub fn on_ack(&mut self, core: &mut Core, delivered: u64, now: Time) {
+    /// An ACK has arrived in recovery and delivered `delivered` bytes. `progress` tells that it moved SND.UNA and found no
+    /// new loss.
+    pub fn on_ack(&mut self, core: &mut Core, delivered: u64, progress: bool, now: Time) {
         match self {
             Reduction::AtOnce => {}
             Reduction::RateHalving { acks } => {
@@ -100,7 +106,7 @@ impl Reduction {
             Reduction::Restart => core.grow(core.mss, now), // as if each ACK were new
             Reduction::Proportional { prr, .. } => {
                 let pipe = core.board.pipe();
-                let sndcnt = prr.as_mut().map_or(0, |prr| prr.on_ack(delivered, pipe, core.mss, false));
+                let sndcnt = prr.as_mut().map_or(0, |prr| prr.on_ack(delivered, pipe, core.mss, progress));
                 core.windows.cwnd = (pipe + sndcnt).max(core.mss);
             }
         }

@@ -79,7 +79,7 @@ impl Repair {
 
     /// An ACK arrived in recovery, before anything is sent for it.
     pub fn on_ack(&mut self, core: &mut Core, now: Time) {
-        self.reduction.on_ack(core, self.delivered.1, now);
+        self.reduction.on_ack(core, self.delivered.1, false, now);
     }
 
     /// Everything that was outstanding at the begin is acknowledged, or the recovery proved wrong.

@@ -89,7 +89,7 @@ impl LossRecovery for Vegas {
             self.phase = Phase::Open;
         }
         core.grow(ack.acked, now);
-        if let Some(rtt) = core.round_trip() {
+        if let Some(rtt) = core.last_rtt() {
             self.fine.on_sample(rtt);
         }
         if self.checks > 0 {

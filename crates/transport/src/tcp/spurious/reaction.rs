@@ -26,7 +26,7 @@ impl Core {
             first_end: self.board.at(self.snd_una).map_or(self.snd_una, |segment| segment.end),
             was_recovering,
             at: now,
-            retransmit_ts: self.timestamps.map_or(0, |clock| ticks(now, clock)),
+            retransmit_ts: self.timestamp_clock().map_or(0, |clock| ticks(now, clock)),
         }
     }
 
