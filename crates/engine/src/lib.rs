@@ -5,6 +5,7 @@
 //! in virtual time or by a clock, through the same four doors.
 
 pub mod calendar;
+pub mod directions;
 pub mod distribution;
 pub mod fact;
 pub mod machine;

@@ -23,12 +23,16 @@ pub trait Machine {
 
 /// One of a machine's doors, numbered by the machine itself; inputs and outputs count apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Port(pub u8);
+pub struct Port(pub u16);
 
 /// Where a machine puts its answers.
 #[derive(Debug, Default)]
 pub struct Outbox {
     pub(crate) machine: u16,
+    /// Number by which facts name the machine; those of its parts follow.
+    first_name: u16,
+    /// Number of who tells facts now.
+    teller: u16,
     pub(crate) now: Time,
     pub(crate) sends: Vec<Sent>,
     pub(crate) finished: u32,
@@ -85,7 +89,7 @@ impl Outbox {
     #[inline]
     pub fn fact(&mut self, fact: Fact) {
         if self.listening {
-            self.facts.push(FactRow::new(self.now, self.machine, fact));
+            self.facts.push(FactRow::new(self.now, self.teller, fact));
         }
     }
 
@@ -140,10 +144,19 @@ impl Outbox {
         self.facts.drain(..)
     }
 
-    /// Names the machine and instant that the next facts and packets belong to.
+    /// Names the machine and instant that the next facts and packets belong to; facts name the machine by a number of
+    /// their own, since machines may have parts with names.
     #[inline]
-    pub fn begin(&mut self, machine: u16, now: Time) {
+    pub fn begin(&mut self, machine: u16, name: u16, now: Time) {
         self.machine = machine;
+        self.first_name = name;
+        self.teller = name;
         self.now = now;
+    }
+
+    /// From now on it is the machine's part number `part` that tells facts, until the next input.
+    #[inline]
+    pub fn speak_as(&mut self, part: u16) {
+        self.teller = self.first_name + 1 + part;
     }
 }

@@ -31,6 +31,8 @@ pub enum Route {
     ByFlow(Vec<(MachineId, Port)>),
     /// Out of the World, through the numbered exit.
     Exit(u16),
+    /// Nowhere: no packet ever leaves through this port.
+    Nowhere,
 }
 
 /// A packet seen at one of the points where packets are captured.
@@ -72,6 +74,8 @@ impl std::error::Error for Stalled {}
 pub struct World<M> {
     now: Time,
     machines: Vec<Node<M>>,
+    /// Names of the machines, each followed by those of its parts; facts refer to them by number.
+    names: Vec<String>,
     calendar: Calendar,
     outbox: Outbox,
     batch: Vec<Sent>,
@@ -86,7 +90,8 @@ pub struct World<M> {
 
 struct Node<M> {
     machine: M,
-    name: String,
+    /// Number of its name.
+    name: u16,
     routes: Vec<Route>,
     capture_point: Option<u16>,
 }
@@ -103,6 +108,7 @@ impl<M: Machine> World<M> {
         World {
             now: Time::ZERO,
             machines: Vec::new(),
+            names: Vec::new(),
             calendar: Calendar::default(),
             outbox: Outbox::default(),
             batch: Vec::new(),
@@ -128,16 +134,34 @@ impl<M: Machine> World<M> {
 
     /// Adds a machine; its name appears in facts and errors.
     pub fn add(&mut self, name: impl Into<String>, machine: M) -> MachineId {
+        self.add_with_parts(name, machine, [])
+    }
+
+    /// Adds a machine whose parts have names of their own in facts (see [`Outbox::speak_as`]), in the order of their
+    /// numbers from 0.
+    pub fn add_with_parts(
+        &mut self,
+        name: impl Into<String>,
+        machine: M,
+        parts: impl IntoIterator<Item = String>,
+    ) -> MachineId {
+        let number = self.names.len() as u16;
+        self.names.push(name.into());
+        self.names.extend(parts);
+        assert!(self.names.len() <= usize::from(u16::MAX), "a scenario is limited to 65535 names");
         let id = MachineId(u16::try_from(self.machines.len()).expect("a scenario is limited to 65536 machines"));
         self.calendar.add_machine();
         self.calendar.set(self.machines.len(), machine.next_timeout());
-        self.machines.push(Node { machine, name: name.into(), routes: Vec::new(), capture_point: None });
+        self.machines.push(Node { machine, name: number, routes: Vec::new(), capture_point: None });
         id
     }
 
-    /// Connects the machine's next output port: the first call wires port 0, the second port 1, and so on.
-    pub fn connect(&mut self, from: MachineId, route: Route) {
-        self.machines[usize::from(from.0)].routes.push(route);
+    /// Connects one of the machine's output ports.
+    pub fn connect(&mut self, from: MachineId, port: Port, route: Route) {
+        let routes = &mut self.machines[usize::from(from.0)].routes;
+        let place = usize::from(port.0);
+        routes.resize(routes.len().max(place + 1), Route::Nowhere);
+        routes[place] = route;
     }
 
     /// Adds a door for [`inject`](World::inject) and returns its number.
@@ -168,7 +192,19 @@ impl<M: Machine> World<M> {
 
     /// The machines with their names, in the order they were added.
     pub fn machines(&self) -> impl Iterator<Item = (&str, &M)> {
-        self.machines.iter().map(|node| (node.name.as_str(), &node.machine))
+        self.machines.iter().map(|node| (self.names[usize::from(node.name)].as_str(), &node.machine))
+    }
+
+    /// All names that facts refer to by number: those of the machines in the order they were added, each followed by
+    /// those of its parts.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// For each machine the number of its name, and how many parts' names follow.
+    pub fn name_numbers(&self) -> impl Iterator<Item = (u16, u16)> {
+        let next = self.machines.iter().skip(1).map(|node| node.name).chain([self.names.len() as u16]);
+        self.machines.iter().zip(next).map(|(node, next)| (node.name, next - node.name - 1))
     }
 
     /// Takes the facts recorded so far.
@@ -226,8 +262,9 @@ impl<M: Machine> World<M> {
         visit: impl FnOnce(&mut M, Time, &mut Outbox) -> R,
     ) -> Result<R, Stalled> {
         self.move_clock(self.now, id.0)?;
-        self.outbox.begin(id.0, self.now);
-        let machine = &mut self.machines[usize::from(id.0)].machine;
+        let node = &mut self.machines[usize::from(id.0)];
+        self.outbox.begin(id.0, node.name, self.now);
+        let machine = &mut node.machine;
         let answer = visit(machine, self.now, &mut self.outbox);
         self.calendar.set(usize::from(id.0), machine.next_timeout());
         self.run(None)?;
@@ -270,8 +307,9 @@ impl<M: Machine> World<M> {
                 return Ok(());
             };
             self.move_clock(due, index as u16)?;
-            self.outbox.begin(index as u16, due);
-            let machine = &mut self.machines[index].machine;
+            let node = &mut self.machines[index];
+            self.outbox.begin(index as u16, node.name, due);
+            let machine = &mut node.machine;
             machine.on_timeout(due, &mut self.outbox);
             self.calendar.answer(index, machine.next_timeout());
         }
@@ -311,6 +349,7 @@ impl<M: Machine> World<M> {
                         self.egress.push((self.now, *exit, sent.packet));
                         return Ok(());
                     }
+                    Route::Nowhere => unreachable!("a packet leaves through a port that is not connected"),
                 }
             }
             None => self.entries[index - self.machines.len()],
@@ -327,8 +366,9 @@ impl<M: Machine> World<M> {
         {
             self.capture(point, false, *packet);
         }
-        self.outbox.begin(to.0, self.now);
-        let machine = &mut self.machines[index].machine;
+        let node = &mut self.machines[index];
+        self.outbox.begin(to.0, node.name, self.now);
+        let machine = &mut node.machine;
         machine.on_packet(self.now, port, packet, &mut self.outbox);
         self.calendar.set(index, machine.next_timeout());
         Ok(())
@@ -365,7 +405,7 @@ impl<M: Machine> World<M> {
         if self.events_at_now <= MOST_EVENTS_AT_ONCE {
             return Ok(());
         }
-        let name = |&machine: &u16| self.machines[usize::from(machine)].name.clone();
+        let name = |&machine: &u16| self.names[usize::from(self.machines[usize::from(machine)].name)].clone();
         Err(Stalled { time: self.now, machines: self.suspects.iter().map(name).collect() })
     }
 }
@@ -409,8 +449,8 @@ mod tests {
         let mut world = World::new();
         let first = world.add("first", Delay::of_millis(3));
         let second = world.add("second", Delay::of_millis(4));
-        world.connect(first, Route::To(second, Port(0)));
-        world.connect(second, Route::Exit(9));
+        world.connect(first, Port(0), Route::To(second, Port(0)));
+        world.connect(second, Port(0), Route::Exit(9));
         let entry = world.add_entry(first, Port(0));
         world.inject(entry, Packet::EMPTY).unwrap();
         world.advance_to(Time::from_millis(1)).unwrap();
@@ -439,7 +479,7 @@ mod tests {
     fn time_that_passes_without_events_is_progress() {
         let mut world = World::new();
         let pass = world.add("pass", Pass);
-        world.connect(pass, Route::Exit(0));
+        world.connect(pass, Port(0), Route::Exit(0));
         let entry = world.add_entry(pass, Port(0));
         for n in 0..=MOST_EVENTS_AT_ONCE {
             world.advance_to(Time::from_nanos(n)).unwrap();
@@ -454,8 +494,8 @@ mod tests {
         let ping = world.add("ping", Delay::of_millis(0));
         let pong = world.add("pong", Delay::of_millis(0));
         world.add("bystander", Delay::of_millis(0));
-        world.connect(ping, Route::To(pong, Port(0)));
-        world.connect(pong, Route::To(ping, Port(0)));
+        world.connect(ping, Port(0), Route::To(pong, Port(0)));
+        world.connect(pong, Port(0), Route::To(ping, Port(0)));
         let entry = world.add_entry(ping, Port(0));
         world.inject(entry, Packet::EMPTY).unwrap();
         let stalled = world.advance_to(Time::from_secs(1)).unwrap_err();

@@ -55,7 +55,7 @@ mod tests {
     fn the_driver_gets_notice_with_the_packet_that_completes_an_amount() {
         let mut world = World::new();
         let meter = world.add("meter", Meter::new(vec![Size::from_bytes(2500), Size::from_bytes(1000)]));
-        world.connect(meter, Route::Exit(0));
+        world.connect(meter, Port(0), Route::Exit(0));
         let entry = world.add_entry(meter, Port(0));
         let notices: Vec<bool> = (0..4)
             .map(|n| {

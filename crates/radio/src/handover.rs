@@ -84,7 +84,7 @@ impl Handover {
 
     fn pass(&mut self, packet: &Packet, out: &mut Outbox) {
         self.traffic.deliver(packet);
-        out.send(Port(self.access), *packet);
+        out.send(Port(self.access.into()), *packet);
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     /// A switch that leaves access 0 for access 1 at 10 ms and is there at 30 ms. Packets 1 and 2 were in flight, packet
     /// 3 arrives at 20 ms and packet 4 at 40 ms: what leaves when (ms), through which port, and what is dropped.
-    fn moved(buffering: Buffering) -> (Vec<(u64, u8, u64)>, Vec<u64>) {
+    fn moved(buffering: Buffering) -> (Vec<(u64, u16, u64)>, Vec<u64>) {
         let mut switch = Handover::new(vec![0, 1, 2]);
         let mut out = Outbox::new(true);
         let mut left = Vec::new();

@@ -13,20 +13,18 @@ use cellwind_engine::random::Stream;
 use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
 use cellwind_engine::world::{MachineId, Route, World};
-use cellwind_path::faults::Faults;
-use cellwind_path::link::Link;
 use cellwind_path::meter::Meter;
 use cellwind_path::settings::LinkSettings;
-use cellwind_radio::block_arq::BlockArq;
+use cellwind_radio::access::{Named, Stage};
 use cellwind_radio::handover::{Handover, TAKEN_BACK};
 use cellwind_transport::application::files::FilesSettings;
 use cellwind_transport::application::{ApplicationSettings, End};
 use cellwind_transport::bulk::{ENDLESS, Sink, Source};
 
 use crate::change::{Change, Planned, When};
-use crate::directions::{Direction, Directions};
 use crate::machines::AnyMachine;
-use crate::model::{Access, Bulk, Flow, Protocol, Scenario};
+use crate::model::{Bulk, Flow, Protocol, Scenario};
+use cellwind_engine::directions::{Direction, Directions};
 
 /// Capture point of the servers; terminals follow in their order.
 pub(crate) const SERVER_POINT: u16 = 0;
@@ -56,6 +54,9 @@ pub(crate) struct Built {
     pub terminals: Vec<TerminalStages>,
 }
 
+/// A part of a stage of the path: the machine, and the part's number in it.
+pub(crate) type Part = (MachineId, u16);
+
 /// Indices into the World's machines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowEndpoints {
@@ -81,8 +82,8 @@ pub(crate) struct TerminalStages {
 pub(crate) struct Bearer {
     /// The access's place in the scenario.
     pub access: usize,
-    /// Its machines, in the order a packet meets them.
-    pub stages: Directions<Vec<MachineId>>,
+    /// Its stages, in the order a packet meets them.
+    pub stages: Directions<Vec<Part>>,
 }
 
 /// What the ends of the path are.
@@ -140,8 +141,8 @@ pub(crate) fn fits(scenario: &Scenario) -> bool {
     parts(scenario) + 4 * bearers <= MOST_MACHINES && may_be_in.iter().all(|accesses| accesses.len() <= MOST_BEARERS)
 }
 
-/// The most machines of a World, whose numbers have 16 bits.
-const MOST_MACHINES: usize = 1 << 16;
+/// The most machines of a World and parts of them, whose names have numbers of 16 bits.
+const MOST_MACHINES: usize = u16::MAX as usize;
 /// The most bearers of a terminal, whose switch numbers them with 8 bits.
 const MOST_BEARERS: usize = 255;
 
@@ -274,8 +275,9 @@ impl<'a> Builder<'a> {
 
     /// Adds what is between the ends and wires it all.
     fn wire(mut self, ends: Ends) -> Built {
-        let down = self.wire_down(&ends);
-        let up = self.wire_up(&ends);
+        let bearers = self.add_accesses();
+        let down = self.wire_down(&ends, &bearers);
+        let up = self.wire_up(&ends, &bearers);
         let links = down.links.into_iter().zip(up.links).map(|(down, up)| Directions { down, up }).collect();
         let mut terminals = Vec::with_capacity(down.terminals.len());
         for (terminal, (down, up)) in down.terminals.into_iter().zip(up.terminals).enumerate() {
@@ -291,8 +293,8 @@ impl<'a> Builder<'a> {
             Ends::Flows(flows) => flows.iter().map(|ends| ends.endpoints).collect(),
             Ends::Outside => {
                 for (&down, &up) in down.entries.iter().zip(&up.entries) {
-                    self.world.add_entry(down, Port(0));
-                    self.world.add_entry(up, Port(0));
+                    self.world.add_entry(down.0, down.1);
+                    self.world.add_entry(up.0, up.1);
                 }
                 Vec::new()
             }
@@ -300,25 +302,51 @@ impl<'a> Builder<'a> {
         Built { world: self.world, flows, links, terminals }
     }
 
-    fn add_link(&mut self, name: String, settings: &LinkSettings) -> Vec<MachineId> {
-        let losses = self.stream(&format!("{name}/losses"));
-        let mut stages = vec![self.world.add(name.clone(), AnyMachine::Link(Link::new(settings, losses)))];
-        if !settings.faults.is_empty() {
-            let rules = settings.faults.iter().map(|fault| fault.rule().expect("validated")).collect();
-            stages.push(self.world.add(format!("{name}/faults"), AnyMachine::Faults(Faults::new(rules))));
+    fn add_link(&mut self, name: &str, settings: &LinkSettings) -> Vec<Part> {
+        let stages = Stage::link(name, settings, |name| self.stream(name));
+        self.add_stages(stages).into_iter().map(|id| (id, 0)).collect()
+    }
+
+    fn add_stages(&mut self, stages: Vec<Named>) -> Vec<MachineId> {
+        let add = |Named { name, stage, parts }| self.world.add_with_parts(name, AnyMachine::Stage(stage), parts);
+        stages.into_iter().map(add).collect()
+    }
+
+    /// The machines of all accesses: for each terminal, its bearer in each access that it may be in.
+    fn add_accesses(&mut self) -> Vec<Vec<Directions<Vec<Part>>>> {
+        let scenario = self.scenario;
+        let mut all = vec![Vec::new(); scenario.terminal.len()];
+        let mut places: Vec<_> = self.may_be_in.iter().map(|accesses| vec![None; accesses.len()]).collect();
+        for (access, (name, settings)) in scenario.access.iter().enumerate() {
+            let here = |accesses: &Vec<usize>| accesses.iter().position(|&other| other == access);
+            let here: Vec<_> =
+                self.may_be_in.iter().enumerate().filter_map(|(t, list)| Some((t, here(list)?))).collect();
+            let names: Vec<&str> = here
+                .iter()
+                .map(|&(terminal, _)| scenario.terminal.get_index(terminal).map_or("", |(name, _)| name))
+                .collect();
+            let stages = settings.stages(name, &names, |name| self.stream(name));
+            let ids = self.add_stages(stages.machines);
+            for (&(terminal, place), way) in here.iter().zip(stages.ways) {
+                let of = |way: Vec<(usize, u16)>| way.into_iter().map(|(machine, part)| (ids[machine], part)).collect();
+                places[terminal][place] = Some(Directions { down: of(way.down), up: of(way.up) });
+            }
         }
-        stages
+        for (all, places) in all.iter_mut().zip(places) {
+            all.extend(places.into_iter().map(|way| way.expect("a terminal is only in accesses that there are")));
+        }
+        all
     }
 
     /// The machines of all links in one direction, in the order a packet meets them, and the links themselves in the
     /// order of the scenario.
-    fn add_links(&mut self, direction: Direction) -> (Vec<MachineId>, Vec<MachineId>) {
+    fn add_links(&mut self, direction: Direction) -> (Vec<Part>, Vec<MachineId>) {
         let mut stages = Vec::new();
         let mut links = Vec::new();
         let scenario = self.scenario;
         for (name, link) in &scenario.link {
-            let stage = self.add_link(format!("link/{name}/{}", direction.word()), link.get(direction));
-            links.push(stage[0]);
+            let stage = self.add_link(&format!("link/{name}/{}", direction.word()), link.get(direction));
+            links.push(stage[0].0);
             match direction {
                 Direction::Down => stages.extend(stage),
                 Direction::Up => drop(stages.splice(0..0, stage)),
@@ -327,35 +355,21 @@ impl<'a> Builder<'a> {
         (stages, links)
     }
 
-    /// The bearers of each terminal in one direction, with a switch where it moves.
-    fn add_bearers(&mut self, direction: Direction) -> Vec<OneWay> {
-        let scenario = self.scenario;
-        let mut all = Vec::with_capacity(scenario.terminal.len());
-        for (place, terminal) in scenario.terminal.keys().enumerate() {
-            let accesses = std::mem::take(&mut self.may_be_in[place]);
-            let mut one_way = OneWay::default();
-            for &access in &accesses {
-                let (name, settings) = scenario.access.get_index(access).expect("validated");
-                let name = format!("access/{name}/{terminal}/{}", direction.word());
-                one_way.bearers.push(match settings {
-                    Access::BlockArq(settings) => {
-                        let errors = self.stream(&format!("{name}/errors"));
-                        let bearer = BlockArq::new(settings.get(direction), errors).expect("validated");
-                        vec![self.world.add(name, AnyMachine::BlockArq(bearer))]
-                    }
-                    Access::Link(settings) => self.add_link(name, settings.get(direction)),
-                });
-            }
+    /// One direction of the bearers of each terminal, with a switch where it moves.
+    fn lead_to(&mut self, bearers: &[Vec<Directions<Vec<Part>>>], direction: Direction) -> Vec<OneWay> {
+        let mut all = Vec::with_capacity(bearers.len());
+        for (place, (terminal, bearers)) in self.scenario.terminal.keys().zip(bearers).enumerate() {
+            let bearers: Vec<Vec<Part>> = bearers.iter().map(|both| both.get(direction).clone()).collect();
+            let mut one_way = OneWay { bearers, ..OneWay::default() };
             if self.moves[place] && !one_way.bearers.is_empty() {
                 let name = format!("handover/{terminal}/{}", direction.word());
-                let places = accesses.iter().map(|&access| access as u16).collect();
+                let places = self.may_be_in[place].iter().map(|&access| access as u16).collect();
                 let switch = self.world.add(name, AnyMachine::Handover(Handover::new(places)));
                 one_way.switch = Some(switch);
-                one_way.bearers.iter().for_each(|stages| {
-                    self.world.connect(switch, Route::To(stages[0], Port(0)));
-                });
+                for (number, stages) in one_way.bearers.iter().enumerate() {
+                    self.world.connect(switch, Port(number as u16), into(stages[0]));
+                }
             }
-            self.may_be_in[place] = accesses;
             all.push(one_way);
         }
         all
@@ -366,14 +380,16 @@ impl<'a> Builder<'a> {
         for stages in &one_way.bearers {
             self.chain(stages, behind.clone());
             if let Some(switch) = one_way.switch {
-                stages.iter().for_each(|&stage| self.world.connect(stage, Route::To(switch, TAKEN_BACK)));
+                for &(stage, part) in stages {
+                    self.world.connect(stage, Stage::way_back(part), Route::To(switch, TAKEN_BACK));
+                }
             }
         }
     }
 
-    fn wire_down(&mut self, ends: &Ends) -> Direct {
+    fn wire_down(&mut self, ends: &Ends, bearers: &[Vec<Directions<Vec<Part>>>]) -> Direct {
         let (stages, links) = self.add_links(Direction::Down);
-        let mut terminals = self.add_bearers(Direction::Down);
+        let mut terminals = self.lead_to(bearers, Direction::Down);
         let at_terminals = match ends {
             Ends::Flows(flows) => Route::ByFlow(flows.iter().map(|ends| (ends.terminal, Port(0))).collect()),
             Ends::Outside => Route::Exit(TO_TERMINALS),
@@ -383,7 +399,7 @@ impl<'a> Builder<'a> {
         for (place, one_way) in terminals.iter_mut().enumerate() {
             one_way.meter = self.add_meter(place, all_need_one);
             if let Some(meter) = one_way.meter {
-                self.world.connect(meter, at_terminals.clone());
+                self.world.connect(meter, Port(0), at_terminals.clone());
             }
             let behind = one_way.meter.map_or(at_terminals.clone(), |meter| Route::To(meter, Port(0)));
             self.connect_bearers(one_way, &behind);
@@ -391,21 +407,22 @@ impl<'a> Builder<'a> {
         // What stands behind the links, by flow; nothing does where a terminal has no access.
         let behind_links = match ends {
             Ends::Flows(flows) => {
-                let first = |ends: &FlowEnds| terminals[ends.place].first().unwrap_or(ends.terminal);
-                Route::ByFlow(flows.iter().map(|ends| (first(ends), Port(0))).collect())
+                let first = |ends: &FlowEnds| terminals[ends.place].first().unwrap_or((ends.terminal, Port(0)));
+                Route::ByFlow(flows.iter().map(first).collect())
             }
             Ends::Outside => {
-                let first: Option<Vec<_>> = terminals.iter().map(|one_way| Some((one_way.first()?, Port(0)))).collect();
+                let first: Option<Vec<_>> = terminals.iter().map(OneWay::first).collect();
                 first.map_or(at_terminals, Route::ByFlow)
             }
         };
         self.chain(&stages, behind_links);
-        let entry = |place: usize| stages.first().copied().or(terminals[place].first());
+        let entry = |place: usize| stages.first().copied().map(door).or(terminals[place].first());
         let mut entries = Vec::new();
         match ends {
             Ends::Flows(flows) => {
                 for ends in flows {
-                    self.world.connect(ends.server, Route::To(entry(ends.place).unwrap_or(ends.terminal), Port(0)));
+                    let (first, port) = entry(ends.place).unwrap_or((ends.terminal, Port(0)));
+                    self.world.connect(ends.server, Port(0), Route::To(first, port));
                 }
             }
             Ends::Outside => entries.extend((0..terminals.len()).map(|place| entry(place).expect("validated"))),
@@ -413,27 +430,28 @@ impl<'a> Builder<'a> {
         Direct { links, terminals, entries }
     }
 
-    fn wire_up(&mut self, ends: &Ends) -> Direct {
-        let terminals = self.add_bearers(Direction::Up);
+    fn wire_up(&mut self, ends: &Ends, bearers: &[Vec<Directions<Vec<Part>>>]) -> Direct {
+        let terminals = self.lead_to(bearers, Direction::Up);
         let (stages, links) = self.add_links(Direction::Up);
         let at_servers = match ends {
             Ends::Flows(flows) => Route::ByFlow(flows.iter().map(|ends| (ends.server, Port(0))).collect()),
             Ends::Outside => Route::Exit(TO_SERVERS),
         };
         let behind_bearers = match stages.first() {
-            Some(&stage) => Route::To(stage, Port(0)),
+            Some(&stage) => into(stage),
             None => at_servers.clone(),
         };
         for one_way in &terminals {
             self.connect_bearers(one_way, &behind_bearers);
         }
-        let entry = |place: usize| terminals[place].first().or(stages.first().copied());
+        let entry = |place: usize| terminals[place].first().or(stages.first().copied().map(door));
         let mut entries = Vec::new();
         match ends {
             Ends::Flows(flows) => {
                 for ends in flows {
-                    let route = entry(ends.place).map_or(behind_bearers.clone(), |first| Route::To(first, Port(0)));
-                    self.world.connect(ends.terminal, route);
+                    let first = entry(ends.place);
+                    let route = first.map_or(behind_bearers.clone(), |(first, port)| Route::To(first, port));
+                    self.world.connect(ends.terminal, Port(0), route);
                 }
             }
             Ends::Outside => entries.extend((0..terminals.len()).map(|place| entry(place).expect("validated"))),
@@ -460,12 +478,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Wires stages one after the other, and the last one to `end`.
-    fn chain(&mut self, stages: &[MachineId], end: Route) {
+    fn chain(&mut self, stages: &[Part], end: Route) {
         for pair in stages.windows(2) {
-            self.world.connect(pair[0], Route::To(pair[1], Port(0)));
+            self.world.connect(pair[0].0, Stage::exit(pair[0].1), into(pair[1]));
         }
-        if let Some(&last) = stages.last() {
-            self.world.connect(last, end);
+        if let Some(&(last, part)) = stages.last() {
+            self.world.connect(last, Stage::exit(part), end);
         }
     }
 }
@@ -474,21 +492,33 @@ impl<'a> Builder<'a> {
 struct Direct {
     links: Vec<MachineId>,
     terminals: Vec<OneWay>,
-    /// In a live session: the machine that each terminal's packets enter first.
-    entries: Vec<MachineId>,
+    /// In a live session: the machine that each terminal's packets enter first, and by which port.
+    entries: Vec<(MachineId, Port)>,
 }
 
 /// One direction of what stands between the wired links and a terminal.
 #[derive(Default)]
 struct OneWay {
-    bearers: Vec<Vec<MachineId>>,
+    bearers: Vec<Vec<Part>>,
     switch: Option<MachineId>,
     meter: Option<MachineId>,
 }
 
 impl OneWay {
-    /// The machine that packets from the wired links enter first, or those from the terminal.
-    fn first(&self) -> Option<MachineId> {
-        self.switch.or(self.bearers.first().map(|stages| stages[0])).or(self.meter)
+    /// The door that packets from the wired links enter first, or those from the terminal.
+    fn first(&self) -> Option<(MachineId, Port)> {
+        let machine = |id| (id, Port(0));
+        let bearer = self.bearers.first().map(|stages| door(stages[0]));
+        self.switch.map(machine).or(bearer).or(self.meter.map(machine))
     }
+}
+
+/// Where packets of a part enter.
+fn door((machine, part): Part) -> (MachineId, Port) {
+    (machine, Stage::entry(part))
+}
+
+fn into(part: Part) -> Route {
+    let (machine, port) = door(part);
+    Route::To(machine, port)
 }

@@ -6,16 +6,16 @@ use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
 use cellwind_engine::world::Stalled;
 use cellwind_path::settings::LinkSettings;
-use cellwind_radio::settings::{BlockArqSettings, Buffering};
+use cellwind_radio::settings::Buffering;
 use serde::de::Error as _;
 
 use crate::de::from_node;
-use crate::directions::Direction;
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{Access, Event, Link, Scenario};
 use crate::node::{Node, Table, Value};
 use crate::resolve::Assignment;
 use crate::validate;
+use cellwind_engine::directions::Direction;
 
 /// A change of a running session. Whoever applies it neither parses nor waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,8 +63,7 @@ pub struct Patch {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PatchSettings {
     Link(LinkSettings),
-    LinkAccess(LinkSettings),
-    BlockArq(BlockArqSettings),
+    Access(Box<Access>),
 }
 
 /// A change of the scenario file.
@@ -261,14 +260,7 @@ impl Running {
             validate::access(scenario, &alone, &name, &access)?;
             let place = scenario.access.get_index_of(&name);
             for direction in Direction::BOTH {
-                add(
-                    place,
-                    direction,
-                    match &access {
-                        Access::BlockArq(settings) => PatchSettings::BlockArq(settings.get(direction).clone()),
-                        Access::Link(settings) => PatchSettings::LinkAccess(settings.get(direction).clone()),
-                    },
-                );
+                add(place, direction, PatchSettings::Access(Box::new(access.clone())));
             }
         }
         if let Some(table) = self.root.as_table_mut().and_then(|root| root.get_mut(&section)?.as_table_mut()) {

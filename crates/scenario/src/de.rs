@@ -2,21 +2,18 @@
 //!
 //! An ordinary serde deserializer but for two things. An enum is a string (a choice without settings of its
 //! own, or with all of them at their defaults) or a table whose key `type` names the choice. And two types
-//! get a say in how their table is taken apart: [`Directions`](crate::directions::Directions) and
+//! get a say in how their table is taken apart: [`Directions`](cellwind_engine::directions::Directions) and
 //! [`Transport`](crate::model::Transport), which ask for it by the names below.
 
 use std::fmt;
 
+use cellwind_engine::directions::DIRECTIONS;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::node::{Node, Table, Value, describe, merge};
-
-/// Newtype name: a table for both directions with optional sub-tables `down` and `up`, given to the visitor as a
-/// sequence of the two complete tables.
-pub const DIRECTIONS: &str = "$cellwind::Directions";
 
 /// Newtype name: a table with an optional key `label`, given to the visitor as a sequence of the label (or an
 /// empty string) and the table without it.
@@ -124,14 +121,18 @@ impl<'a> Deserializer<'a> {
             .allowed(allowed))
     }
 
-    /// The two complete tables of a [`DIRECTIONS`] table.
-    fn directions<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ScenarioError> {
+    /// The two complete tables of a [`DIRECTIONS`] table, behind one with the keys they `share`, if these are named.
+    fn directions<'de, V: Visitor<'de>>(self, share: &'static str, visitor: V) -> Result<V::Value, ScenarioError> {
         let Some(table) = self.node.as_table() else { return self.wrong_type("a table") };
         let mut common = table.clone();
         let down = common.shift_remove("down");
         let up = common.shift_remove("up");
         if self.inside_choice {
             common.shift_remove(TYPE);
+        }
+        let mut shared = Table::new();
+        for key in share.split('+').filter(|key| !key.is_empty()) {
+            shared.extend(common.shift_remove_entry(key));
         }
         let complete = |over: &Option<Node>, key: &str| {
             let base = Node { value: Value::Table(common.clone()), ..self.node.clone() };
@@ -143,7 +144,9 @@ impl<'a> Deserializer<'a> {
             Ok(Node { origin: self.node.origin.clone(), ..merged })
         };
         let differ = down.is_some() || up.is_some();
-        let parts = [("down", complete(&down, "down")?, down), ("up", complete(&up, "up")?, up)];
+        let shared = Node { value: Value::Table(shared), ..self.node.clone() };
+        let parts = [("", shared, None), ("down", complete(&down, "down")?, down), ("up", complete(&up, "up")?, up)];
+        let parts = &parts[usize::from(share.is_empty())..];
         visitor.visit_seq(Parts { parts: parts.iter(), taken: &["down", "up"], differ })
     }
 
@@ -184,9 +187,9 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ScenarioError> {
-        match name {
-            DIRECTIONS => self.directions(visitor),
-            LABELLED => self.labelled(visitor),
+        match (name, name.strip_prefix(DIRECTIONS)) {
+            (_, Some(share)) => self.directions(share, visitor),
+            (LABELLED, _) => self.labelled(visitor),
             _ => visitor.visit_newtype_struct(self),
         }
     }

@@ -11,7 +11,6 @@ mod build;
 pub mod capture;
 pub mod change;
 pub mod de;
-pub mod directions;
 pub mod error;
 mod load;
 pub mod machines;
@@ -31,8 +30,8 @@ mod traces;
 mod validate;
 mod write;
 
+pub use cellwind_engine::directions::{Direction, Directions};
 pub use change::{Change, ChangeError};
-pub use directions::{Direction, Directions};
 pub use error::{Mistake, ScenarioError};
 pub use load::{Loaded, load, parse, preset_text, presets, tcp_settings};
 pub use model::Scenario;

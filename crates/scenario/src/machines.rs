@@ -3,11 +3,9 @@
 use cellwind_engine::machine::{Machine, Outbox, Port};
 use cellwind_engine::packet::Packet;
 use cellwind_engine::time::Time;
-use cellwind_path::faults::Faults;
-use cellwind_path::link::Link;
 use cellwind_path::meter::Meter;
 use cellwind_path::traffic::Traffic;
-use cellwind_radio::block_arq::BlockArq;
+use cellwind_radio::access::Stage;
 use cellwind_radio::handover::Handover;
 use cellwind_transport::application::End;
 use cellwind_transport::bulk::{Sink, Source};
@@ -23,12 +21,8 @@ pub enum AnyMachine {
     Sink(Sink),
     /// One end of an application.
     Application(End),
-    /// One direction of a wired link.
-    Link(Link),
-    /// Scripted faults behind a link.
-    Faults(Faults),
-    /// One direction of a block-ARQ bearer.
-    BlockArq(BlockArq),
+    /// A link, a radio access, or what stands behind one.
+    Stage(Stage),
     /// One direction of the switch between the accesses of a terminal.
     Handover(Handover),
     /// A count of what a terminal was delivered.
@@ -42,9 +36,7 @@ macro_rules! each {
             AnyMachine::Source($machine) => $call,
             AnyMachine::Sink($machine) => $call,
             AnyMachine::Application($machine) => $call,
-            AnyMachine::Link($machine) => $call,
-            AnyMachine::Faults($machine) => $call,
-            AnyMachine::BlockArq($machine) => $call,
+            AnyMachine::Stage($machine) => $call,
             AnyMachine::Handover($machine) => $call,
             AnyMachine::Meter($machine) => $call,
         }
@@ -75,22 +67,26 @@ impl AnyMachine {
             AnyMachine::Source(source) => source.sender().check(),
             AnyMachine::Sink(sink) => sink.receiver().check(),
             AnyMachine::Application(end) => end.check(),
-            AnyMachine::Link(link) => link.check(),
-            AnyMachine::Faults(faults) => faults.check(),
-            AnyMachine::BlockArq(bearer) => bearer.check(),
+            AnyMachine::Stage(stage) => stage.check(),
             AnyMachine::Handover(switch) => switch.check(),
             AnyMachine::Meter(_) => Ok(()),
         }
     }
 
-    /// What went through, for the stages of a path.
-    pub fn traffic(&self) -> Option<&Traffic> {
+    /// What went through a part, for what stands between the ends of a path.
+    pub fn traffic(&self, part: u16) -> Option<&Traffic> {
         match self {
             AnyMachine::Source(_) | AnyMachine::Sink(_) | AnyMachine::Application(_) | AnyMachine::Meter(_) => None,
-            AnyMachine::Link(link) => Some(link.traffic()),
-            AnyMachine::Faults(faults) => Some(faults.traffic()),
-            AnyMachine::BlockArq(bearer) => Some(bearer.traffic()),
+            AnyMachine::Stage(stage) => Some(stage.traffic(part)),
             AnyMachine::Handover(switch) => Some(switch.traffic()),
+        }
+    }
+
+    /// The machine as a stage of the path, to change.
+    pub(crate) fn stage_mut(&mut self) -> &mut Stage {
+        match self {
+            AnyMachine::Stage(stage) => stage,
+            _ => unreachable!("the builder put a stage there"),
         }
     }
 }

@@ -4,12 +4,11 @@
 
 use std::fmt;
 
-use cellwind_engine::deserialize_by_type;
 use cellwind_engine::impl_text;
 use cellwind_engine::text::{Reason, Text};
 use cellwind_engine::time::Span;
 use cellwind_path::settings::LinkSettings;
-use cellwind_radio::settings::BlockArqSettings;
+pub use cellwind_radio::access::Access;
 use cellwind_transport::application::ApplicationSettings;
 pub use cellwind_transport::carrier::Protocol;
 use cellwind_transport::tcp::amount::Window;
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Planned;
 use crate::de::LABELLED;
-use crate::directions::{Direction, Directions};
+use cellwind_engine::directions::{Direction, Directions};
 
 mod event;
 mod live;
@@ -115,18 +114,6 @@ impl Default for Scenario {
 
 /// A wired link.
 pub type Link = Directions<LinkSettings>;
-
-/// An access network.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Access {
-    /// A radio bearer that resends blocks until they arrive (Lundsten, section 5.2).
-    BlockArq(Directions<BlockArqSettings>),
-    /// A rate, a latency and a queue for each terminal, with the keys of `link` (Teyeb, Table 7.1).
-    Link(Link),
-}
-
-deserialize_by_type!(Access { BlockArq(settings: Directions<BlockArqSettings>), Link(settings: Link) });
 
 /// A terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,16 +10,17 @@ use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
 use cellwind_engine::world::{MachineId, Stalled, World};
 use cellwind_path::traffic::Traffic;
+use cellwind_radio::access::Stage;
 use cellwind_radio::settings::Buffering;
 
-use crate::build::{Built, FlowEndpoints, Record, TO_TERMINALS, TerminalStages, build, build_live};
+use crate::build::{Built, FlowEndpoints, Part, Record, TO_TERMINALS, TerminalStages, build, build_live};
 use crate::change::{Change, ChangeError, Patch, PatchSettings, When};
-use crate::directions::{Direction, Directions};
 use crate::load::Loaded;
 use crate::machines::AnyMachine;
 use crate::model::{Access, Link, Scenario, Spikes};
 use crate::run::{BearerResult, LinkResult};
 use crate::spikes::SpikeSource;
+use cellwind_engine::directions::{Direction, Directions};
 
 /// A World with its plan of changes and its delay spikes.
 ///
@@ -40,15 +41,15 @@ pub struct Session {
     /// Changes after amounts of data, in the order of the scenario.
     after: Vec<(u16, Size, Change)>,
     /// Spikes that come again and again, and what they hold.
-    sources: Vec<(SpikeSource, Vec<MachineId>)>,
+    sources: Vec<(SpikeSource, Vec<Part>)>,
     /// The ends of spikes that are going on.
-    spikes: Vec<(Time, Vec<MachineId>)>,
+    spikes: Vec<(Time, Vec<Part>)>,
     /// The ends of handovers at which terminals repeat their last acknowledgements, and how often.
     repeats: Vec<(Time, usize, u32)>,
     /// The receivers of each terminal that can do so.
     receivers: Vec<Vec<MachineId>>,
-    /// How many spikes and pauses hold a machine.
-    holds: BTreeMap<MachineId, u32>,
+    /// How many spikes and pauses hold a part.
+    holds: BTreeMap<Part, u32>,
     is_paused: bool,
     refused: Vec<ChangeError>,
 }
@@ -182,13 +183,21 @@ impl Session {
 
     /// Names of the machines that facts refer to by number.
     pub fn machine_names(&self) -> Vec<String> {
-        self.world.machines().map(|(name, _)| name.to_string()).collect()
+        self.world.names().to_vec()
+    }
+
+    /// Every machine, or each part of those that have parts: the number of its name, the machine, and the part.
+    fn parts(&self) -> impl Iterator<Item = (u16, &AnyMachine, u16)> {
+        let numbers = self.world.name_numbers();
+        self.world.machines().zip(numbers).flat_map(|((_, machine), (number, parts))| {
+            let whole = (parts == 0).then_some((number, machine, 0));
+            whole.into_iter().chain((0..parts).map(move |part| (number + 1 + part, machine, part)))
+        })
     }
 
     /// What went through each stage of the path, by machine number.
     pub fn counters(&self) -> impl Iterator<Item = (u16, &Traffic)> {
-        let machines = self.world.machines().enumerate();
-        machines.filter_map(|(number, (_, machine))| Some((number as u16, machine.traffic()?)))
+        self.parts().filter_map(|(number, machine, part)| Some((number, machine.traffic(part)?)))
     }
 
     /// The place of the access that each terminal is in, or moves to.
@@ -209,24 +218,18 @@ impl Session {
     /// What went through bearers and links so far.
     pub fn results(&self) -> (Vec<BearerResult>, Vec<LinkResult>) {
         let (mut bearers, mut links) = (Vec::new(), Vec::new());
-        for (name, machine) in self.world.machines() {
-            let bearer = name.strip_prefix("access/");
-            match (machine, bearer) {
-                (AnyMachine::BlockArq(machine), Some(name)) => bearers.push(BearerResult {
+        for (number, machine, part) in self.parts() {
+            let AnyMachine::Stage(stage) = machine else { continue };
+            let name = &self.world.names()[usize::from(number)];
+            match (stage, name.strip_prefix("access/"), name.strip_prefix("link/")) {
+                (Stage::Faults(_), ..) => {}
+                (_, Some(name), _) => bearers.push(BearerResult {
                     name: name.into(),
-                    traffic: *machine.traffic(),
-                    blocks: *machine.blocks(),
+                    traffic: *stage.traffic(part),
+                    blocks: stage.blocks(part).copied().unwrap_or_default(),
                 }),
-                (AnyMachine::Link(machine), Some(name)) => bearers.push(BearerResult {
-                    name: name.into(),
-                    traffic: *machine.traffic(),
-                    blocks: Default::default(),
-                }),
-                (AnyMachine::Link(machine), None) => links.push(LinkResult {
-                    name: name.strip_prefix("link/").unwrap_or(name).into(),
-                    traffic: *machine.traffic(),
-                }),
-                _ => {}
+                (_, None, Some(name)) => links.push(LinkResult { name: name.into(), traffic: *stage.traffic(part) }),
+                (_, None, None) => {}
             }
         }
         (bearers, links)
@@ -361,28 +364,14 @@ impl Session {
                     let settings = links[*place].get_mut(*direction);
                     keys.iter().for_each(|key| settings.adopt(key, new));
                 }
-                _ => {
+                PatchSettings::Access(new) => {
                     let accesses = accesses.get_or_insert_with(|| self.accesses.clone());
-                    match (&mut accesses[*place], settings) {
-                        (Access::BlockArq(old), PatchSettings::BlockArq(new)) => {
-                            let settings = old.get_mut(*direction);
-                            keys.iter().for_each(|key| settings.adopt(key, new));
-                        }
-                        (Access::Link(old), PatchSettings::LinkAccess(new)) => {
-                            let settings = old.get_mut(*direction);
-                            keys.iter().for_each(|key| settings.adopt(key, new));
-                        }
-                        _ => unreachable!("a patch has the type of its access"),
-                    }
+                    keys.iter().for_each(|key| accesses[*place].adopt(*direction, key, new));
                 }
             }
         }
         for (place, access) in accesses.iter().flatten().enumerate() {
-            let carries_blocks = |access: &Access| match access {
-                Access::BlockArq(both) => Direction::BOTH.iter().all(|&way| both.get(way).blocks_per_tti().is_some()),
-                Access::Link(_) => true,
-            };
-            if !carries_blocks(access) {
+            if !access.carries_blocks() {
                 return Err(ChangeError::NoBlock { access: self.access_names[place].clone() });
             }
         }
@@ -401,7 +390,7 @@ impl Session {
             let settings = self.link_settings[*place].get(*direction);
             let id = *self.links[*place].get(*direction);
             return self.world.change(id, |machine, now, out| {
-                if let AnyMachine::Link(link) = machine {
+                if let Stage::Link(link) = machine.stage_mut() {
                     link.set_settings(now, settings, out);
                 }
             });
@@ -410,17 +399,10 @@ impl Session {
             if bearer.access != *place {
                 continue;
             }
-            let id = bearer.stages.get(*direction)[0];
+            let (id, part) = bearer.stages.get(*direction)[0];
             let access = &self.accesses[*place];
-            self.world.change(id, |machine, now, out| match (machine, access) {
-                (AnyMachine::BlockArq(bearer), Access::BlockArq(settings)) => {
-                    let fits = bearer.set_settings(now, settings.get(*direction), out);
-                    debug_assert!(fits, "looked at before");
-                }
-                (AnyMachine::Link(link), Access::Link(settings)) => {
-                    link.set_settings(now, settings.get(*direction), out);
-                }
-                _ => unreachable!("a bearer has the type of its access"),
+            self.world.change(id, |machine, now, out| {
+                machine.stage_mut().set_access(part, now, *direction, access, out);
             })?;
         }
         Ok(())
@@ -445,13 +427,8 @@ impl Session {
             };
             let old = self.world.change(switch, begin)?;
             // The stage next to the end first, since it holds the oldest packets.
-            for &stage in stages.bearers[old].stages.get(direction).iter().rev() {
-                self.world.change(stage, |machine, now, out| match machine {
-                    AnyMachine::BlockArq(bearer) => bearer.flush(out),
-                    AnyMachine::Link(link) => link.flush(now, out),
-                    AnyMachine::Faults(faults) => faults.flush(out),
-                    _ => unreachable!("it is a stage of a bearer"),
-                })?;
+            for &(stage, part) in stages.bearers[old].stages.get(direction).iter().rev() {
+                self.world.change(stage, |machine, now, out| machine.stage_mut().flush(part, now, out))?;
             }
             if delay.is_zero() {
                 self.world.change(switch, |machine, now, out| {
@@ -475,64 +452,56 @@ impl Session {
     }
 
     /// The transmitters of a terminal: its bearers, or without an access the link next to it.
-    fn bearers_of(&self, terminal: usize, ways: &[Direction]) -> Vec<MachineId> {
+    fn bearers_of(&self, terminal: usize, ways: &[Direction]) -> Vec<Part> {
         let bearers = &self.terminals[terminal].bearers;
         let of_bearers = bearers.iter().flat_map(|bearer| ways.iter().map(|&way| bearer.stages.get(way)[0]));
         let next_link = self.links.last().filter(|_| bearers.is_empty());
-        of_bearers.chain(next_link.into_iter().flat_map(|link| ways.iter().map(|&way| *link.get(way)))).collect()
+        of_bearers.chain(next_link.into_iter().flat_map(|link| ways.iter().map(|&way| (*link.get(way), 0)))).collect()
     }
 
     /// The transmitters of all terminals.
-    fn all_bearers(&self, ways: &[Direction]) -> Vec<MachineId> {
+    fn all_bearers(&self, ways: &[Direction]) -> Vec<Part> {
         let all = (0..self.terminals.len()).flat_map(|terminal| self.bearers_of(terminal, ways));
         all.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// What the spikes of a table hold.
-    fn held_by(&self, scenario: &Scenario, spikes: &Spikes) -> Vec<MachineId> {
+    fn held_by(&self, scenario: &Scenario, spikes: &Spikes) -> Vec<Part> {
         let one = spikes.direction.map(|way| [way]);
         let ways = one.as_ref().map_or(&Direction::BOTH[..], |one| one);
         let link = spikes.link.as_ref().and_then(|name| scenario.link.get_index_of(name));
         let terminal = spikes.terminal.as_ref().and_then(|name| scenario.terminal.get_index_of(name));
         match (link, terminal) {
-            (Some(link), _) => ways.iter().map(|&way| *self.links[link].get(way)).collect(),
+            (Some(link), _) => ways.iter().map(|&way| (*self.links[link].get(way), 0)).collect(),
             (None, Some(terminal)) => self.bearers_of(terminal, ways),
             (None, None) => self.all_bearers(ways),
         }
     }
 
     /// Every transmitter.
-    fn all_stages(&self) -> Vec<MachineId> {
-        let links = self.links.iter().flat_map(|link| [link.down, link.up]);
+    fn all_stages(&self) -> Vec<Part> {
+        let links = self.links.iter().flat_map(|link| [(link.down, 0), (link.up, 0)]);
         let bearers = self.terminals.iter().flat_map(|terminal| &terminal.bearers);
         links.chain(bearers.flat_map(|bearer| [bearer.stages.down[0], bearer.stages.up[0]])).collect()
     }
 
-    fn hold(&mut self, machines: &[MachineId]) -> Result<(), Stalled> {
-        for &id in machines {
-            let holds = self.holds.entry(id).or_default();
+    fn hold(&mut self, parts: &[Part]) -> Result<(), Stalled> {
+        for &(id, part) in parts {
+            let holds = self.holds.entry((id, part)).or_default();
             *holds += 1;
             if *holds == 1 {
-                self.world.change(id, |machine, now, out| match machine {
-                    AnyMachine::Link(link) => link.hold(now, out),
-                    AnyMachine::BlockArq(bearer) => bearer.hold(out),
-                    _ => unreachable!("only transmitters are held"),
-                })?;
+                self.world.change(id, |machine, now, out| machine.stage_mut().hold(part, now, out))?;
             }
         }
         Ok(())
     }
 
-    fn release(&mut self, machines: &[MachineId]) -> Result<(), Stalled> {
-        for &id in machines {
-            let holds = self.holds.entry(id).or_insert(1);
+    fn release(&mut self, parts: &[Part]) -> Result<(), Stalled> {
+        for &(id, part) in parts {
+            let holds = self.holds.entry((id, part)).or_insert(1);
             *holds -= 1;
             if *holds == 0 {
-                self.world.change(id, |machine, now, out| match machine {
-                    AnyMachine::Link(link) => link.release(now, out),
-                    AnyMachine::BlockArq(bearer) => bearer.release(now, out),
-                    _ => unreachable!("only transmitters are held"),
-                })?;
+                self.world.change(id, |machine, now, out| machine.stage_mut().release(part, now, out))?;
             }
         }
         Ok(())

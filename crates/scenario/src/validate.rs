@@ -7,10 +7,10 @@ use cellwind_radio::settings::{BlockArqSettings, PduSize};
 use cellwind_transport::tcp::settings::TcpSettings;
 
 use crate::build;
-use crate::directions::Direction;
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{Access, Bulk, Event, Flow, Protocol, SECTIONS, SERVER, Scenario, Spikes, Workload};
 use crate::node::Node;
+use cellwind_engine::directions::Direction;
 
 mod application;
 mod datagrams;

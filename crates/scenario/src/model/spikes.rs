@@ -5,7 +5,7 @@ use cellwind_engine::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::directions::Direction;
+use cellwind_engine::directions::Direction;
 
 /// Delay spikes: either random, by `interval` and `duration`, or those of a `list`. For the time of a spike nothing
 /// begins to be transmitted; a packet or TTI in transmission completes, and what arrives waits behind the queue

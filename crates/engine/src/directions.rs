@@ -9,7 +9,10 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::de::DIRECTIONS;
+/// Newtype name by which a deserializer knows a table for both directions with optional sub-tables `down` and `up`: it
+/// gives the visitor the sequence of the two complete tables. Keys that both directions share follow in the name, each
+/// behind a `+`; then a table of these comes first.
+pub const DIRECTIONS: &str = "$cellwind::Directions";
 
 /// A direction of traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
