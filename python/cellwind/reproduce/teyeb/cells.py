@@ -103,7 +103,8 @@ _PRESET: dict[Options, str] = {
     "dsack_fack": "fack",
     "eifel": "newreno",
 }
-_UNDO = {"type": "linux", "f_rto": False, "response": "linux"}
+# Sections 6.4.2 and 7.3.1.2: after several timeouts the window is not restored.
+_UNDO = {"type": "linux", "f_rto": False, "repeated_timeouts": False, "response": "linux"}
 _FACK = {"type": "fack", "reordering": "adaptive"}
 
 

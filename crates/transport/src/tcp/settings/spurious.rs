@@ -75,13 +75,16 @@ impl Default for MinimumRttSettings {
 pub struct LinuxUndoSettings {
     /// Runs F-RTO after timeouts, too, with SACK where the connection has it (tcp_frto).
     pub f_rto: bool,
+    /// Judges a timeout though something outstanding was sent again before it, as the second timeout in a row. Linux 2.4 and
+    /// 2.6 let it stand (tcp_enter_loss).
+    pub repeated_timeouts: bool,
     /// What a reaction found spurious leaves.
     pub response: Response,
 }
 
 impl Default for LinuxUndoSettings {
     fn default() -> Self {
-        LinuxUndoSettings { f_rto: true, response: Response::Linux } // tcp_frto = 2
+        LinuxUndoSettings { f_rto: true, repeated_timeouts: true, response: Response::Linux } // tcp_frto = 2
     }
 }
 

@@ -13,6 +13,7 @@ use crate::tcp::settings::LinuxUndoSettings;
 pub(super) struct Linux {
     d_sack: DSack,
     f_rto: Option<FRto>,
+    repeated_timeouts: bool,
 }
 
 impl Linux {
@@ -20,6 +21,7 @@ impl Linux {
         Linux {
             d_sack: DSack::new(d_sack::Rule::Linux),
             f_rto: settings.f_rto.then(|| FRto::new(if sack { f_rto::Rule::Originals } else { f_rto::Rule::Basic })),
+            repeated_timeouts: settings.repeated_timeouts,
         }
     }
 }
@@ -33,6 +35,9 @@ impl Detect for Linux {
     }
 
     fn judge(&mut self, reaction: &Reaction, seen: &Seen) -> Finding {
+        if reaction.is_repeated && !self.repeated_timeouts {
+            return Finding::Undecided; // `undo_marker` is cleared
+        }
         if seen.is_new && echoes_original(seen.packet, reaction.retransmit_ts) {
             return Finding::Spurious;
         }

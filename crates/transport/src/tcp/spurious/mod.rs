@@ -39,6 +39,8 @@ pub(crate) struct Reaction {
     pub snd_max: u64,
     /// The end of the segment that is sent again first.
     pub first_end: u64,
+    /// A timeout, and something outstanding had been sent again before.
+    pub is_repeated: bool,
     /// A loss found by duplicate ACKs was being repaired.
     pub was_recovering: bool,
     /// The timestamp clock's reading when the first segment was sent again: RetransmitTS of RFC 3522.
@@ -185,7 +187,8 @@ impl Spurious {
         let open = match parts.open {
             // RFC 3522 §3.2: not reinitiated by another timeout, or by the first one after a fast retransmit.
             Some(first) if reaction.cause == Cause::Timeout && reaction.snd_una == first.snd_una => {
-                Reaction { cause: Cause::Timeout, timeouts: reaction.timeouts, at: reaction.at, ..first }
+                let Reaction { cause, timeouts, at, is_repeated, .. } = reaction;
+                Reaction { cause, timeouts, at, is_repeated, ..first }
             }
             _ => reaction,
         };

@@ -24,6 +24,7 @@ impl Core {
             snd_una: self.snd_una,
             snd_max: self.snd_max,
             first_end: self.board.at(self.snd_una).map_or(self.snd_una, |segment| segment.end),
+            is_repeated: cause == Cause::Timeout && self.board.iter().any(|segment| segment.transmissions > 1),
             was_recovering,
             at: now,
             retransmit_ts: self.timestamp_clock().map_or(0, |clock| ticks(now, clock)),

@@ -76,6 +76,7 @@ mod tests {
             snd_una: 1,
             snd_max: 10_001,
             first_end: 1001,
+            is_repeated: timeouts > 1,
             was_recovering: false,
             retransmit_ts: 1,
             at: Time::ZERO,

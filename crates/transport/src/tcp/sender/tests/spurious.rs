@@ -245,6 +245,26 @@ fn linux_takes_whatever_tells_first() {
 }
 
 #[test]
+fn linux_2_4_lets_a_second_timeout_in_a_row_stand() {
+    for (repeated_timeouts, undone_after_two) in [(true, 1), (false, 0)] {
+        let settings = LinuxUndoSettings { f_rto: false, repeated_timeouts, ..LinuxUndoSettings::default() };
+        let spurious = SpuriousSettings::Linux(settings);
+        let tcp = TcpSettings { timestamps: true, spurious, ..TcpSettings::default() };
+        let mut driven = Driven::new(tcp.clone());
+        driven.write(30);
+        driven.expire();
+        driven.take(1200, echoing(1, ORIGINAL));
+        assert_eq!(undone(&driven), 1);
+        let mut driven = Driven::new(tcp);
+        driven.write(30);
+        driven.expire();
+        driven.expire();
+        driven.take(3600, echoing(1, ORIGINAL));
+        assert_eq!(undone(&driven), undone_after_two);
+    }
+}
+
+#[test]
 fn an_echo_of_a_mark_stands_though_the_timeout_was_spurious() {
     // RFC 4015 §3.1 (9) for its response, RFC 3168 §6.1.2 for any: congestion was told of.
     for response in [Response::Option1, Response::Linux, Response::Rfc4015] {
