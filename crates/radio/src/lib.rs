@@ -3,9 +3,11 @@
 //! [`access`] lists the accesses there are, and says what the rest of the house may ask of each.
 //! [`block_arq`] is the acknowledged-mode RLC of TS 25.322 reduced to its effect on packets, after Lundsten.
 //! [`handover`] leads a terminal's packets from one access into another.
+//! [`rlc`] is Radio Link Control.
 
 pub mod access;
 pub mod block_arq;
 pub mod handover;
+pub mod rlc;
 pub mod settings;
 mod text;
