@@ -29,7 +29,7 @@ from cellwind.live.emulation import Emulation
 from cellwind.live.facts import _delivered, _occurrences
 from cellwind.live.flows import flows_of, inside
 from cellwind.live.kernel import kernel_transport, settings_of
-from cellwind.live.quantities import seconds, size_bytes
+from cellwind.quantities import seconds, size_bytes
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -44,7 +44,7 @@ def natural(text: str) -> int:
 
 def duration(text: str) -> float:
     """A time such as ``60s`` or ``"1.5 h"``, in seconds."""
-    from cellwind.live.quantities import seconds
+    from cellwind.quantities import seconds
 
     try:
         return seconds(text)

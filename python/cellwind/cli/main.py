@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import analyze, check, compare, ctl, emulate, list_, report, reproduce, run, schema, script, swarm
+from . import analyze, check, compare, ctl, emulate, list_, predict, report, reproduce, run, schema, script, swarm
 from .console import DONE, FAILED, INTERRUPTED, USAGE, OutputError, complain, flush, prepare_streams, say
 
-COMMANDS = (run, check, list_, report, analyze, emulate, ctl, compare, reproduce, script, swarm, schema)
+COMMANDS = (run, check, list_, predict, report, analyze, emulate, ctl, compare, reproduce, script, swarm, schema)
 
 # Commands that take another program's command line after `--`, as `command_words`.
 _WRAPPERS = ("emulate", "ctl")

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from cellwind import _core
+from cellwind.quantities import seconds, size_bytes
 
 from .emulation import SERVER
 from .kernel import KernelTransport, kernel_transport
-from .quantities import seconds, size_bytes
 
 if TYPE_CHECKING:
     from .emulation import Emulation, Process

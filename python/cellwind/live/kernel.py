@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .quantities import seconds, size_bytes
+from cellwind.quantities import seconds, size_bytes
 
 # Linux 6.17 removed the recovery of RFC 6675; since then RACK-TLP (RFC 8985) is all there is with SACK.
 _RACK_ONLY = (6, 17)

@@ -16,13 +16,13 @@ from cellwind import _core
 from cellwind.campaign.rows import FlowRow
 from cellwind.campaign.store import Finished
 from cellwind.campaign.tables import facts_of
+from cellwind.quantities import seconds
 from cellwind.scenario import Scenario
 
 from .emulation import SERVER, Emulation
 from .facts import LiveFacts
 from .flows import LiveFlow, Sampler, Transfer, flows_of
 from .kernel import settings_of
-from .quantities import seconds
 from .results import finished_of, sockets_table
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from cellwind import _core
-
-from .quantities import seconds
+from cellwind.quantities import seconds
 
 if TYPE_CHECKING:
     from .emulation import Emulation, Process

@@ -25,6 +25,7 @@ _SIZES = {
     "MiB": 1 << 20,
     "GiB": 1 << 30,
 }
+_RATES = {"bit/s": 1, "kbit/s": 1000, "Mbit/s": 1000**2, "Gbit/s": 1000**3}
 
 
 def seconds(text: str) -> float:
@@ -53,6 +54,18 @@ def size_bytes(text: str, segment: int | None = None) -> int:
     return int(number * _SIZES[unit])
 
 
+def bits_per_second(text: str) -> float:
+    """A rate such as ``"384 kbit/s"``. Raises ValueError for what is none.
+
+    >>> bits_per_second("384 kbit/s")
+    384000.0
+    """
+    number, unit = _split(text)
+    if unit not in _RATES:
+        raise ValueError(f"expected a rate such as 384 kbit/s, found {text!r}")
+    return float(number * _RATES[unit])
+
+
 def _split(text: str) -> tuple[Decimal, str]:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ]+)\s*", text)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ/]+)\s*", text)
     return (Decimal(match[1]), match[2]) if match else (Decimal(0), "")

@@ -1,0 +1,299 @@
+"""Whether a scenario is one that the model speaks of, and the model's parameters in it."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cellwind.quantities import bits_per_second, seconds, size_bytes
+
+from .download import Download, Way
+
+if TYPE_CHECKING:
+    from cellwind.scenario import Scenario
+
+Table: TypeAlias = Mapping[str, Any]
+
+# The option takes these from each segment (RFC 7323 §3).
+_TIMESTAMPS = 12
+# Without the window scale option (RFC 7323 §2).
+_UNSCALED = 65_535
+# Those that leave slow start as RFC 5681 has it, until a loss.
+_PLAIN_SLOW_START = ("aimd", "cubic", "westwood", "veno")
+# Above this share of downloads that lose a packet, "no packet is lost" is not so.
+_MOST_LOSSY = 0.05
+# Above this share of packets, the rounds that (5.6) leaves out are worth a word.
+_MANY_ROUNDS = 0.01
+
+
+class UnfitError(ValueError):
+    """The scenario is none that the model speaks of.
+
+    ``where`` is the place in the scenario, ``reason`` what stands there that the model does not know, and ``remedy``
+    what would fit.
+    """
+
+    def __init__(self, where: str, reason: str, remedy: str) -> None:
+        super().__init__(f"{where}: {reason}; {remedy}")
+        self.where = where
+        self.reason = reason
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A scenario's flow and the parameters of its model; ``notes`` say in sentences what the model leaves out."""
+
+    flow: str
+    download: Download
+    notes: tuple[str, ...]
+
+
+def fit(scenario: Scenario, ret_s: float | None = None) -> Fitted:
+    """The model's parameters in a scenario; ``ret_s`` takes the place of the delay of a retransmission on the bearer.
+
+    Raises UnfitError with the first thing that the model does not know.
+    """
+    document = tomllib.loads(scenario.to_toml())
+    name, flow = _only_flow(document)
+    _nothing_changes(document)
+    transport = _tcp(name, flow)
+    access, down, up = _bearer(document, flow)
+    payload = size_bytes(transport["mss"]) - (_TIMESTAMPS if transport["timestamps"] else 0)
+    header = size_bytes(transport["header"])
+    packet = header + size_bytes(transport["mss"])
+    ack = header + (_TIMESTAMPS if transport["timestamps"] else 0)
+    download = Download(
+        file_bytes=size_bytes(flow["bulk"], payload),
+        segment_bytes=payload,
+        down=_way(down, packet, ret_s),
+        up=_way(up, ack, ret_s),
+        rtt_umts_s=down.delay_s + up.delay_s,
+        rtt_internet_s=0.0,
+    )
+    download = replace(download, rtt_internet_s=_internet_s(document, download))
+    window = size_bytes(transport["receive_window"], payload)
+    segments = (window if transport["window_scaling"] else min(window, _UNSCALED)) // payload
+    _window_fills_the_link(name, transport, download, segments)
+    _acks_have_room(access, download)
+    held = min(segments, download.packets)
+    for where, queue in [*_queues(document), (down.place("queue"), down.queue)]:
+        _queue_holds(where, queue, held, packet)
+    _nothing_is_given_up(down, download)
+    return Fitted(name, download, tuple(_notes(transport, payload, download)))
+
+
+def _only_flow(document: Table) -> tuple[str, Table]:
+    flows: dict[str, Table] = document.get("flow", {})
+    if len(flows) != 1:
+        raise UnfitError("flow", f"there are {len(flows)} flows", "one download alone would fit")
+    ((name, flow),) = flows.items()
+    if "bulk" not in flow:
+        kind = flow["application"].get("type", "one")
+        raise UnfitError(
+            f"flow.{name}", f"it carries an application ({kind})", 'a file, such as bulk = "100 kB", would fit'
+        )
+    if flow["bulk"] == "unlimited":
+        raise UnfitError(f"flow.{name}.bulk", "it never ends", 'a file, such as "100 kB", would fit')
+    if flow["direction"] != "down":
+        raise UnfitError(f"flow.{name}.direction", "the data goes up", '"down" would fit')
+    return name, flow
+
+
+def _nothing_changes(document: Table) -> None:
+    for key, what in (("event", "something changes during the run"), ("spikes", "there are delay spikes")):
+        if document.get(key):
+            raise UnfitError(key, f"{what}, and the model's path stays as it is", "a scenario without would fit")
+
+
+def _tcp(name: str, flow: Table) -> Table:
+    transport: Table = flow["transport"]
+    where = f"flow.{name}.transport"
+    if transport["type"] != "tcp":
+        raise UnfitError(where, f"the model is about TCP, not {transport['type']}", 'type = "tcp" would fit')
+    congestion = transport["congestion"]["type"]
+    if congestion not in _PLAIN_SLOW_START:
+        allowed = ", ".join(f'"{kind}"' for kind in _PLAIN_SLOW_START)
+        raise UnfitError(
+            f"{where}.congestion", f"{congestion} has a slow start of its own", f"one of {allowed} would fit"
+        )
+    if transport["slow_start"]["exit"] != "none":
+        raise UnfitError(f"{where}.slow_start.exit", "slow start ends before a loss", '"none" would fit')
+    if transport["pacing"] != "off":
+        raise UnfitError(f"{where}.pacing", "segments wait although the window lets them go", '"off" would fit')
+    faults = transport["faults"]
+    if faults["window_overrun"] or faults["resend_all"] or faults["rto_percent"] != 100:
+        raise UnfitError(f"{where}.faults", "the model's TCP has no faults", "a transport without would fit")
+    return transport
+
+
+@dataclass(frozen=True)
+class _Bearer:
+    """One direction of an access, before it is known what it carries; ``place`` says where a key of it stands."""
+
+    place: Callable[[str], str]
+    rate_bps: float
+    tti_s: float
+    fer: float
+    ret_s: float
+    delay_s: float
+    queue: str
+    # How often a block is sent at most.
+    transmissions: float
+
+
+def _bearer(document: Table, flow: Table) -> tuple[str, _Bearer, _Bearer]:
+    """The name of the flow's access, and its directions."""
+    terminal = document.get("terminal", {}).get(flow.get("terminal"), {})
+    name = terminal.get("access")
+    if name is None:
+        raise UnfitError("access", "there is no radio link", f"{_known()} would fit")
+    access = document["access"][name]
+    read = _READERS.get(access["type"])
+    if read is None:
+        raise UnfitError(f"access.{name}.type", f'"{access["type"]}" has no radio blocks', f"{_known()} would fit")
+    down, up = (read(*_direction(f"access.{name}", access, direction)) for direction in ("down", "up"))
+    return name, down, up
+
+
+def _known() -> str:
+    return " or ".join(f'type = "{kind}"' for kind in _READERS)
+
+
+def _direction(where: str, settings: Table, direction: str) -> tuple[Callable[[str], str], Table]:
+    """One direction of a link or access: what stands for it alone goes over what stands for both."""
+    own = settings.get(direction, {})
+    both = {key: value for key, value in settings.items() if key not in ("down", "up")}
+    return lambda key: f"{where}.{direction}.{key}" if key in own else f"{where}.{key}", {**both, **own}
+
+
+def _block_arq(place: Callable[[str], str], bearer: Table) -> _Bearer:
+    if bearer["pdu"] != "one per TTI":
+        raise UnfitError(place("pdu"), "errors strike the blocks of a TTI one by one", '"one per TTI" would fit')
+    if bearer["bler"] > 0 and bearer["delivery"] != "in-sequence":
+        reason = "packets that overtake others look like losses to TCP"
+        raise UnfitError(place("delivery"), reason, '"in-sequence" would fit, and so would bler = 0')
+    tti_s, ret_s = seconds(bearer["tti"]), seconds(bearer["feedback_delay"])
+    if bearer["tti_start"] == "grid":
+        # A block that is back within a TTI waits for the next.
+        ret_s = tti_s * math.ceil(round(ret_s / tti_s, 9))
+    most = bearer["max_transmissions"]
+    return _Bearer(
+        place,
+        rate_bps=bits_per_second(bearer["rate"]),
+        tti_s=tti_s,
+        fer=bearer["bler"],
+        ret_s=ret_s,
+        delay_s=seconds(bearer["delay"]),
+        queue=str(bearer["queue"]),
+        transmissions=math.inf if most == "unlimited" else most,
+    )
+
+
+_READERS: dict[str, Callable[[Callable[[str], str], Table], _Bearer]] = {"block-arq": _block_arq}
+
+
+def _way(bearer: _Bearer, packet_bytes: int, ret_s: float | None) -> Way:
+    return Way(bearer.rate_bps, bearer.tti_s, bearer.fer, bearer.ret_s if ret_s is None else ret_s, packet_bytes)
+
+
+def _internet_s(document: Table, download: Download) -> float:
+    """What a round trip takes on the wired links, which must be out of the way."""
+    total = 0.0
+    for name, link in document.get("link", {}).items():
+        for direction, way in (("down", download.down), ("up", download.up)):
+            place, settings = _direction(f"link.{name}", link, direction)
+            if settings["loss"]:
+                raise UnfitError(place("loss"), "packets are lost on the way", "loss = 0 would fit")
+            for key in ("faults", "expiry", "mark_above"):
+                if settings.get(key):
+                    raise UnfitError(place(key), "it disturbs the download", "a link without would fit")
+            total += seconds(settings["delay"])
+            if "rate" in settings:
+                rate = bits_per_second(settings["rate"])
+                if rate < way.rate_bps:
+                    reason = "the link is slower than the bearer, which is the bottleneck of the model"
+                    raise UnfitError(place("rate"), reason, f'"{way.rate_bps / 1e3:g} kbit/s" or more would fit')
+                total += 8 * way.packet_bytes / rate
+    return total
+
+
+def _queues(document: Table) -> list[tuple[str, str]]:
+    """The queues that the download meets on wired links, by their place."""
+    found = []
+    for name, link in document.get("link", {}).items():
+        place, settings = _direction(f"link.{name}", link, "down")
+        if "rate" in settings:
+            found.append((place("queue"), str(settings["queue"])))
+    return found
+
+
+def _window_fills_the_link(name: str, transport: Table, download: Download, segments: int) -> None:
+    needed = math.ceil(download.rtt_s * download.down.packets_per_s)
+    where = f"flow.{name}.transport"
+    if segments < needed:
+        reason = f"a window of {segments} segments leaves the link idle, whose round trip holds {needed}"
+        raise UnfitError(f"{where}.receive_window", reason, f'"{needed} segments" or more would fit')
+    threshold = transport.get("initial_ssthresh")
+    if threshold is not None and size_bytes(threshold, download.segment_bytes) < needed * download.segment_bytes:
+        reason = "slow start ends before the link is busy"
+        raise UnfitError(f"{where}.initial_ssthresh", reason, f'"{needed} segments" or more would fit, or none')
+
+
+def _acks_have_room(access: str, download: Download) -> None:
+    if download.up.packets_per_s < download.down.packets_per_s:
+        reason = (
+            f"it carries {download.up.packets_per_s:.3g} acknowledgements per second, "
+            f"and the downlink delivers {download.down.packets_per_s:.3g} packets"
+        )
+        raise UnfitError(f"access.{access}.up", reason, "a faster uplink would fit")
+
+
+def _queue_holds(where: str, queue: str, packets: int, packet_bytes: int) -> None:
+    if queue == "unlimited":
+        return
+    count, _, unit = queue.partition(" ")
+    room = int(count) if unit.startswith("packet") else size_bytes(queue) // packet_bytes
+    if room < packets:
+        reason = f"{queue} overflow: nothing but the window bounds slow start"
+        raise UnfitError(where, reason, f'"{packets} packets" would fit, and so would "unlimited"')
+
+
+def _nothing_is_given_up(down: _Bearer, download: Download) -> None:
+    if down.transmissions == math.inf:
+        return
+    lost = -math.expm1(download.packets * math.log1p(-download.down.round_probability(int(down.transmissions))))
+    if lost > _MOST_LOSSY:
+        reason = f"with {down.transmissions:g} transmissions {100 * lost:.0f} % of the downloads lose a packet"
+        raise UnfitError(down.place("max_transmissions"), reason, '"unlimited" would fit')
+
+
+def _notes(transport: Table, payload: int, download: Download) -> list[str]:
+    """What the scenario has and the model has not, where the difference is one of some round trips."""
+    notes = []
+    first = _initial_window(transport["initial_window"], payload)
+    if first > 1:
+        notes.append(
+            f"the transport begins with {first} segments, the model with one: "
+            f"up to {math.log2(first):.1f} round trips more"
+        )
+    delayed = transport["delayed_ack"]
+    if delayed["every"] > 1 and delayed["quick"] < download.packets:
+        notes.append(f"the receiver acknowledges every {delayed['every']} segments, the model's every one")
+    beyond = download.down.round_probability(4)
+    if beyond > _MANY_ROUNDS:
+        notes.append(f"{100 * beyond:.1f} % of the packets need a fourth round, which (5.6) leaves out")
+    if download.file_bytes < 2 * download.segment_bytes:
+        notes.append("of a file this small T_total counts the transmission only, not the way to the terminal")
+    return notes
+
+
+def _initial_window(text: str, payload: int) -> int:
+    sizes = {
+        "rfc3390": min(4 * payload, max(2 * payload, 4380)),
+        "rfc6928": min(10 * payload, max(2 * payload, 14_600)),
+    }
+    return (sizes[text] if text in sizes else size_bytes(text, payload)) // payload
