@@ -1,5 +1,76 @@
 //! Radio Link Control, TS 25.322.
 //!
-//! [`pdu`] is the PDUs as bits.
+//! [`pdu`] is the PDUs as bits. Entities exchange [`Pdu`]s, which say the same without the bits, and share what a direction
+//! carries in [`sdu::Carried`].
+
+use cellwind_engine::time::Span;
+
+use self::pdu::{Reset, Status};
+use self::sn::Sn;
 
 pub mod pdu;
+pub mod sdu;
+pub mod settings;
+pub mod sn;
+
+/// What acknowledged-mode entities send each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pdu {
+    /// AMD PDUs.
+    Data(Run),
+    /// An AMD PDU with a piggybacked STATUS PDU in its padding.
+    DataWithStatus(Run, Box<Status>),
+    /// A STATUS PDU.
+    Status(Box<Status>),
+    /// A RESET PDU.
+    Reset(Reset),
+    /// A RESET ACK PDU.
+    ResetAck(Reset),
+}
+
+impl Pdu {
+    /// How many PDUs it is.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        match self {
+            Pdu::Data(run) => u64::from(run.count),
+            _ => 1,
+        }
+    }
+}
+
+/// AMD PDUs with consecutive sequence numbers, sent one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Sequence number of the first.
+    pub first: Sn,
+    /// How many, at least one.
+    pub count: u16,
+    /// Whether the last one has the polling bit.
+    pub poll: bool,
+    /// Whether they were sent before.
+    pub resent: bool,
+}
+
+impl Run {
+    /// Takes the first `count` PDUs off, of which there are at least so many; what is left may be none.
+    #[inline]
+    pub fn split_off(&mut self, count: u16) -> Run {
+        let poll = self.poll && count == self.count;
+        let taken = Run { count, poll, ..*self };
+        self.first = Sn::of(u64::from(self.first.get()) + u64::from(count));
+        self.count -= count;
+        taken
+    }
+}
+
+/// How a direction is cut into PDUs and sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Octets of a PDU with its header.
+    pub pdu: u16,
+    /// Transmission time interval.
+    pub tti: Span,
+    /// Most PDUs of a TTI.
+    pub blocks: u32,
+}

@@ -4,9 +4,11 @@ use std::fmt;
 
 use cellwind_engine::impl_text;
 use cellwind_engine::text::{Reason, Text};
+use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use schemars::{Schema, json_schema};
 
+use crate::rlc::settings::Timer;
 use crate::settings::{Attempts, PduSize};
 
 impl Text for PduSize {
@@ -74,5 +76,29 @@ impl serde::Serialize for Attempts {
     }
 }
 
-impl_text!(PduSize);
+impl Text for Timer {
+    const EXPECTED: &'static str = r#"a time such as "300 ms", or "none""#;
+    const PATTERN: &'static str = r"^(none|\d+(\.\d+)? *(ns|us|µs|ms|s|min|h|day|days))$";
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        if text == "none" {
+            return Ok(Timer::None);
+        }
+        match Span::parse(text).map_err(Reason::or_unknown_word)? {
+            Span::ZERO => Err(Reason::Zero),
+            span => Ok(Timer::Of(span)),
+        }
+    }
+}
+
+impl fmt::Display for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Timer::None => f.write_str("none"),
+            Timer::Of(span) => span.fmt(f),
+        }
+    }
+}
+
+impl_text!(PduSize, Timer);
 impl_text!(no_serialize Attempts);
