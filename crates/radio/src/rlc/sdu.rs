@@ -135,6 +135,7 @@ impl Carried {
         &self.sdus[(ordinal - self.first) as usize]
     }
 
+    /// The SDU with this ordinal, to change it.
     #[inline]
     pub fn sdu_mut(&mut self, ordinal: u64) -> &mut Sdu {
         &mut self.sdus[(ordinal - self.first) as usize]
@@ -296,7 +297,7 @@ mod tests {
     fn carried() -> Carried {
         let mut carried = Carried::default();
         for octets in [60, 30] {
-            carried.enter(Time::ZERO, &Packet { payload: octets - 40 + 20, header: 20, ..Packet::EMPTY }, octets);
+            carried.enter(Time::ZERO, &Packet { payload: octets - 20, header: 20, ..Packet::EMPTY }, octets);
         }
         // PDU 0: 41 octets of the first; PDU 1: 19 octets, an indicator, 21 octets of the second; PDU 2: the other 9.
         *carried.sdu_mut(0) = Sdu { first: 0, last: 1, in_first: 41, in_last: 19, ..*carried.sdu(0) };
