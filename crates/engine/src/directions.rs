@@ -50,7 +50,7 @@ impl Direction {
 ///
 /// Written as one table whose keys hold for both directions, with optional sub-tables `down` and `up` whose
 /// keys hold for one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Directions<T> {
     /// From the servers to the terminals.
     pub down: T,

@@ -177,6 +177,12 @@ fact_kinds! {
     TransmissionReleased = "transmission_released",
     /// Link, bearer: its settings changed.
     SettingsChanged = "settings_changed",
+    /// Bearer: its terminal is in another RRC state; `a` = the state: 1 idle, 2 URA_PCH, 3 CELL_PCH, 4 CELL_FACH, 5 CELL_DCH, `b` = the one before, or 0.
+    RrcState = "rrc_state",
+    /// Bearer: its terminal has another channel; `a` = bit rate in bit/s, or 0 while nothing may be sent, `b` = 0 down, 1 up.
+    ChannelRate = "channel_rate",
+    /// Cell: calls came or went; `a` = calls that go on, `b` = calls so far that found the cell full.
+    Calls = "calls",
     /// Application: message number `seq` was given to the transport; `a` = its bytes, `b` = its deadline in ns, or 0.
     MessageSent = "message_sent",
     /// Application: message number `seq` of `length` bytes arrived complete; `a` = ns since it was made or asked for, `b` = 1 if after its deadline.

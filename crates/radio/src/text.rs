@@ -3,11 +3,12 @@
 use std::fmt;
 
 use cellwind_engine::impl_text;
-use cellwind_engine::text::{Reason, Text};
+use cellwind_engine::text::{Quantity, Reason, Text};
 use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use schemars::{Schema, json_schema};
 
+use crate::mac::cell::settings::Decibels;
 use crate::rlc::settings::Timer;
 use crate::settings::{Attempts, PduSize};
 
@@ -100,5 +101,26 @@ impl fmt::Display for Timer {
     }
 }
 
-impl_text!(PduSize, Timer);
+impl Text for Decibels {
+    const EXPECTED: &'static str = r#"a ratio between -200 dB and 200 dB, such as "3 dB" or "-5.5 dB""#;
+    const PATTERN: &'static str = r"^[+-]?\d+(\.\d+)? *dB$";
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        let (sign, rest) = text.strip_prefix('-').map_or((1.0, text.trim_start_matches('+')), |rest| (-1.0, rest));
+        let quantity = Quantity::split(rest)?;
+        if quantity.unit != "dB" {
+            return Err(Reason::UnknownUnit(quantity.unit.to_string()));
+        }
+        let size: f64 = rest.trim_end_matches("dB").trim_end().parse().map_err(|_| Reason::NotANumber)?;
+        Decibels::new(sign * size).ok_or(Reason::TooLarge("200 dB"))
+    }
+}
+
+impl fmt::Display for Decibels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} dB", self.get())
+    }
+}
+
+impl_text!(PduSize, Timer, Decibels);
 impl_text!(no_serialize Attempts);
