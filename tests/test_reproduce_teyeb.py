@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from cellwind.predict import predict
 from cellwind.reproduce import reproduce
 from cellwind.reproduce.published import load_paper
 from cellwind.reproduce.results import ExperimentResult, RowResult
-from cellwind.reproduce.teyeb import plans
+from cellwind.reproduce.teyeb import downloads, model, plans
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +86,32 @@ def test_sack_helps_down_and_hurts_up() -> None:
     assert cost > 2.0
     (down,) = reproduce("teyeb-figure-7-21", 1).experiments
     assert [claim.holds for claim in down.claims] == [True, True]
+
+
+def test_the_model_is_that_of_the_prediction() -> None:
+    """The parameters of each download of section 5.2 are those that ``predict`` reads from its scenario."""
+    settings = load_paper("teyeb").settings
+    for cell in (*downloads.STUDY, *downloads.MEASURED, downloads.TABLE):
+        assert predict(cell.scenario(settings)).download == cell.download
+
+
+def test_section_5_2_is_as_its_formulas_give_it() -> None:
+    """Every number but the ratio of Figure 5.7, and every claim but three about curves."""
+    ids = [f"teyeb-{name}" for name in (*model.plans(), *downloads.plans())]
+    computed = [experiment for name in ids for experiment in reproduce(name).experiments]
+    rows = [row for experiment in computed for row in experiment.rows if row.published is not None]
+    off = [(row.metric, row.factors) for row in rows if row.difference is None or abs(row.difference) > 0.006]
+    assert off == [("rtt_ratio", {"fer": 0.2, "quantity": "30 to 1 TTIs"})]
+    failing = [experiment.id for experiment in computed for claim in experiment.claims if not claim.holds]
+    assert failing == ["teyeb-figure-5-4", "teyeb-figure-5-7", "teyeb-figure-5-8"]
+    assert all(experiment.explanation for experiment in computed if experiment.id in failing)
+
+
+def test_the_tables_of_slow_start_are_simulated_to_the_packet() -> None:
+    for name in ("teyeb-table-5-1", "teyeb-table-5-2"):
+        (table,) = reproduce(name).experiments
+        assert [row.ours for row in table.rows] == [row.published for row in table.rows]
+        assert [claim.holds for claim in table.claims] == [True]
 
 
 def test_the_rlc_study_says_what_it_needs() -> None:

@@ -204,6 +204,7 @@ VALUES: dict[str, Values] = {
     "min": _over_values(min, lambda d: min(d.values)),
     "max": _over_values(max, lambda d: max(d.values)),
     "mean": _over_values(fmean, Distribution.mean),
+    "sum": _over_values(math.fsum, lambda d: math.fsum(d.values)),
     "median": _over_values(lambda v: _equal_weights(v).quantile(0.5), lambda d: d.quantile(0.5)),
     "stdev": _over_values(pstdev, Distribution.stdev),
     "spread": _over_values(_spread, lambda d: _spread(d.values)),

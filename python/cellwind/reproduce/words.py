@@ -26,6 +26,8 @@ _UNITS = {
     "packets": "packets",
     "bps": "bit/s",
     "bytes_per_s": "B/s",
+    "ttis": "TTIs",
+    "rtts": "RTTs",
 }
 # A bound stands behind the unit.
 _BOUNDS = {"min": "at least", "max": "at most"}

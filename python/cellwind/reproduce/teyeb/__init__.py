@@ -1,26 +1,35 @@
 """Teyeb's dissertation of 2007: the kernel's TCP over the emulator RESPECT, and how well RESPECT keeps its deadlines.
 
-``cells`` are the runs, ``observed`` reads their facts; ``order``, ``handover`` and ``logging`` put them together for
-each figure, ``rlc`` says what the RLC study waits for.
+``cells`` and ``transfers`` are the runs, ``observed`` reads their facts; ``model`` and ``downloads`` (section 5.2),
+``order``, ``handover`` and ``logging`` put them together for each figure, ``rlc`` says what the RLC study waits for.
 """
 
 from __future__ import annotations
 
-from ..design import Design, Plan
+from ..design import REPLICATIONS, Design
 from ..published import Paper
 from ..quantities import Factor
-from . import handover, logging, order, rlc
-from .cells import Cell
-from .observed import Observation, observe
+from . import downloads, handover, logging, model, order, rlc
+from .observed import AnyCell, Observation, TeyebPlan, observe
+from .transfers import Transfer
 
 
-def plans() -> dict[str, Plan[Cell, Observation]]:
+def plans() -> dict[str, TeyebPlan]:
     """The plan of every experiment, by its identifier."""
-    found = {**rlc.plans(), **order.plans(), **handover.plans(), **logging.plans()}
+    found = {**_section_5_2(), **rlc.plans(), **order.plans(), **handover.plans(), **logging.plans()}
     return {f"teyeb-{name}": plan for name, plan in found.items()}
 
 
-def design(paper: Paper) -> Design[Cell, Observation]:
+def _section_5_2() -> dict[str, TeyebPlan]:
+    """Those of the model, in the order of the text."""
+    found = {**model.plans(), **downloads.plans()}
+    equations = [f"equation-5-{number}" for number in range(1, 15)]
+    figures = ["figure-5-1", "figure-5-2", "figure-5-3", "figure-5-4"]
+    rest = ["table-5-1", "table-5-2", "figure-5-6", "figure-5-7", "figure-5-8"]
+    return {name: found[name] for name in (*equations, *figures, *rest)}
+
+
+def design(paper: Paper) -> Design[AnyCell, Observation]:
     """How the experiments of the dissertation are run."""
     choices = paper.settings
     return Design(
@@ -29,11 +38,13 @@ def design(paper: Paper) -> Design[Cell, Observation]:
         scenario=lambda cell: cell.scenario(choices),
         is_deterministic=lambda cell: cell.is_deterministic,
         observe=observe,
+        # Section 5.3.3 says so of chapter 5.
+        replications=lambda cell: 300 if isinstance(cell, Transfer) else REPLICATIONS,
         aliases=_aliases,
     )
 
 
 def _aliases(name: str, value: Factor) -> tuple[str, Factor]:
     """Other spellings of the factors in the checks."""
-    names = {"delay": "handover_delay_s", "status_prohibit": "status_prohibit_ms"}
+    names = {"delay": "handover_delay_s", "status_prohibit": "status_prohibit_ms", "ret": "ret_ttis"}
     return names.get(name, name), value

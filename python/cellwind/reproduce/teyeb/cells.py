@@ -21,7 +21,7 @@ MSS = 1460
 
 FILE_BYTES = {"order": 100 * 1024, "handover": 1024 * 1024}
 
-_COMMON = f"""
+COMMON = f"""
 [flow.{FLOW}]
 
 [flow.{FLOW}.transport]
@@ -183,4 +183,4 @@ class Cell:
                 f'{_HANDOVER}{_ORIGIN[self.origin]}\n[[event]]\nafter = "{self.file_bytes // 2} B"\nhandover = "umts"\n'
                 f'delay = "{self.handover_delay_s} s"\nbuffering = "{self.buffering}"\n'
             )
-        return cellwind.Scenario.parse(text + _COMMON, self.name, values)
+        return cellwind.Scenario.parse(text + COMMON, self.name, values)

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, get_args
 
 from cellwind.analysis.statistics import ratio_of_means
 
-from ..design import Bench, Beside, Plan
+from ..design import Beside, Plan
 from ..estimates import column, mean_point, over
 from ..published import PublishedRow
 from ..quantities import Factor, Point, Quantity
 from .cells import Buffering, Cell, Options, Origin
-from .observed import Observation
+from .observed import TeyebBench, TeyebPlan
 
 if TYPE_CHECKING:
     from cellwind.report.figure import Figure
-
-TeyebBench = Bench[Cell, Observation]
 
 DELAYS_S = (0, 2, 5, 10)
 SCHEMES: tuple[Buffering, ...] = get_args(Buffering)
 CELLS = [Cell("handover", handover_delay_s=delay, buffering=scheme) for delay in DELAYS_S for scheme in SCHEMES]
 
 
-def plans() -> dict[str, Plan[Cell, Observation]]:
+def plans() -> dict[str, TeyebPlan]:
     """The plans of Figures 7.3, 7.7, 7.12, 7.20 and 7.21."""
     return {
         "figure-7-3": Plan(
@@ -101,7 +99,7 @@ def _figures(bench: TeyebBench) -> list[Figure]:
 # Figures 7.7, 7.12, 7.20 and 7.21: what an extension of TCP changes, beside ordinary TCP over the same handover.
 
 
-def _extension(origin: Origin, tcp: Options) -> Plan[Cell, Observation]:
+def _extension(origin: Origin, tcp: Options) -> TeyebPlan:
     options: tuple[Options, ...] = ("plain", tcp)
     cells = [replace(cell, origin=origin, tcp=option) for cell in CELLS for option in options]
 

@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
 
-from ..design import Bench, Beside, Plan
+from ..design import Beside, Plan
 from ..estimates import over
 from ..quantities import Point, Quantity
-from .cells import Cell
-from .observed import Observation
+from .observed import TeyebBench, TeyebPlan
 
 # A log of 20 s: a thousand deadlines a second on average.
 DEADLINES = 20_000
@@ -20,7 +19,7 @@ LOGGINGS = ("local", "remote", "remote_priority")
 _METRICS = ("mean_mismatch_ms", "stdev_mismatch_ms", "max_mismatch_ms")
 
 
-def plans() -> dict[str, Plan[Cell, Observation]]:
+def plans() -> dict[str, TeyebPlan]:
     """The plan of Figure B.1."""
     probes = {_probe(logging): partial(_measure, logging) for logging in LOGGINGS}
     return {"figure-b-1": Plan(probes=probes, quantities=_quantities, beside=_beside)}
@@ -42,7 +41,7 @@ def _measure(logging: str, directory: Path) -> dict[str, float]:
     }
 
 
-def _quantities(bench: Bench[Cell, Observation]) -> dict[str, Quantity]:
+def _quantities(bench: TeyebBench) -> dict[str, Quantity]:
     def of(metric: str) -> Quantity:
         return over(
             LOGGINGS,
@@ -53,7 +52,7 @@ def _quantities(bench: Bench[Cell, Observation]) -> dict[str, Quantity]:
     return {metric: of(metric) for metric in _METRICS}
 
 
-def _beside(bench: Bench[Cell, Observation]) -> list[Beside]:
+def _beside(bench: TeyebBench) -> list[Beside]:
     def measured(logging: str, metric: str) -> Point:
         return Point(value=bench.probed(_probe(logging))[metric])
 

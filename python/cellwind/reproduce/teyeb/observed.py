@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from cellwind.analysis.series import FactTable, TimeSequence, time_sequence
 
+from ..design import Bench, Plan
 from .cells import FLOW, Cell
+from .transfers import TTI_S, Transfer
+
+AnyCell: TypeAlias = Cell | Transfer
+
+# Places of the kinds in a selection.
+_ACKED, _WINDOW = 0, 1
+
+
+@dataclass(frozen=True)
+class SlowStart:
+    """The packets of a download, in s from the first one: when each begins and ends on the radio link.
+
+    ``acks`` has for each acknowledgement its packet, when it came, and the window after it in segments.
+    """
+
+    begun_s: Sequence[float]
+    ended_s: Sequence[float]
+    acks: Sequence[tuple[int, float, int]]
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One run as Figures 7.4 to 7.6 show it."""
+    """One run as Figures 7.4 to 7.6 show it, or as Tables 5.1 and 5.2 do."""
 
     sequence: TimeSequence
+    slow_start: SlowStart | None = None
 
 
-def observe(cell: Cell, facts: FactTable) -> Observation:
+TeyebBench: TypeAlias = Bench[AnyCell, Observation]
+TeyebPlan: TypeAlias = Plan[AnyCell, Observation]
+
+
+def observe(cell: AnyCell, facts: FactTable) -> Observation:
     """What the dissertation looks at in one run of ``cell``."""
-    return Observation(time_sequence(facts, FLOW))
+    slow_start = _slow_start(cell, facts) if isinstance(cell, Transfer) else None
+    return Observation(time_sequence(facts, FLOW), slow_start)
+
+
+def _slow_start(cell: Transfer, facts: FactTable) -> SlowStart:
+    data = facts.select("segment_sent", flow=FLOW)
+    # The SYN has no data, and its block has ended before.
+    start = data.time_s[data.length > 1][0]
+    blocks = facts.select("block_sent", machine="access/umts/ue/down")
+    ended = blocks.time_s[blocks.time_s > start]
+    first = ended[0] - TTI_S
+    count = cell.download.down.blocks
+    rows = facts.select("ack_received", "cwnd", flow=FLOW)
+    acks: list[tuple[int, float, int]] = []
+    # Facts of one instant stand in the order in which they happened: the window follows the ACK that changed it.
+    for before, after in itertools.pairwise(range(len(rows))):
+        if rows.kind[before] == _ACKED and rows.kind[after] == _WINDOW and rows.time_s[before] > start:
+            packet = int(rows.seq[before] - 1) // cell.mss
+            acks.append((packet, float(rows.time_s[before] - start), int(rows.a[after]) // cell.mss))
+    begun = ended[::count] - TTI_S - first
+    return SlowStart(begun.tolist(), (ended[count - 1 :: count] - first).tolist(), acks)

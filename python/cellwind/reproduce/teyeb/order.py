@@ -7,14 +7,12 @@ from dataclasses import replace
 
 from cellwind.analysis.statistics import ratio_of_means
 
-from ..design import Bench, NotRunError, Plan
+from ..design import NotRunError, Plan
 from ..estimates import column, mean_point, over
 from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from .cells import Cell, Delivery, Options
-from .observed import Observation
-
-TeyebBench = Bench[Cell, Observation]
+from .observed import TeyebBench, TeyebPlan
 
 ORDERS: tuple[Delivery, ...] = ("out_of_sequence", "in_sequence")
 
@@ -23,7 +21,7 @@ SIMULATED: tuple[Options, ...] = ("plain", "sack", "dsack", "dsack_fack", "eifel
 LIVE: tuple[Options, ...] = ("plain", "sack", "dsack", "eifel")
 
 
-def plans() -> dict[str, Plan[Cell, Observation]]:
+def plans() -> dict[str, TeyebPlan]:
     """The plan of Figure 6.3."""
     cells = [Cell("order", tcp, delivery) for delivery in ORDERS for tcp in SIMULATED]
     live = [Cell("order", tcp, delivery) for delivery in ORDERS for tcp in LIVE]

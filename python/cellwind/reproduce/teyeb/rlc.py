@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..design import Bench, Plan
+from ..design import Plan
 from ..published import PublishedRow
 from ..quantities import Point, Quantity
-from .cells import Cell
-from .observed import Observation
+from .observed import TeyebBench, TeyebPlan
 
 RLC = "radio: rlc am"
 
@@ -23,16 +22,16 @@ _METRICS = (
 )
 
 
-def plans() -> dict[str, Plan[Cell, Observation]]:
+def plans() -> dict[str, TeyebPlan]:
     """The plans of Figures 5.10 to 5.16."""
     return {f"figure-5-{number}": Plan(measure=_measure, quantities=_quantities) for number in range(10, 17)}
 
 
-def _measure(bench: Bench[Cell, Observation], row: PublishedRow, metric: str) -> Point:
+def _measure(bench: TeyebBench, row: PublishedRow, metric: str) -> Point:
     return Point(needs=RLC)
 
 
-def _quantities(bench: Bench[Cell, Observation]) -> dict[str, Quantity]:
+def _quantities(bench: TeyebBench) -> dict[str, Quantity]:
     waiting = Quantity.of(
         Point({"maxdat": maxdat, "status_prohibit_ms": prohibit}, needs=RLC)
         for maxdat in range(1, 11)
