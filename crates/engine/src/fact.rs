@@ -157,7 +157,7 @@ fact_kinds! {
     FlowCompleted = "flow_completed",
     /// Link, bearer: a packet of `length` bytes joined the queue; `a` = packets waiting with it, `b` = bytes waiting.
     QueueLength = "queue_length",
-    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover, 6 expired.
+    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover, 6 expired, 7 too large.
     Drop = "drop",
     /// Bearer: first transmission of block `seq` with `length` payload bytes ended; `a` = 1, `b` = 1 if in error.
     BlockSent = "block_sent",
@@ -219,17 +219,20 @@ pub enum DropReason {
     Handover = 5,
     /// Its deadline was over, or too near, when its transmission was to begin.
     Expired = 6,
+    /// The bearer has no way to carry a packet of its size.
+    TooLarge = 7,
 }
 
 impl DropReason {
     /// All reasons, in the order of their codes, which begin at 1.
-    pub const ALL: [DropReason; 6] = [
+    pub const ALL: [DropReason; 7] = [
         DropReason::QueueFull,
         DropReason::RandomLoss,
         DropReason::Scripted,
         DropReason::AttemptsExhausted,
         DropReason::Handover,
         DropReason::Expired,
+        DropReason::TooLarge,
     ];
 
     /// The name in results.
@@ -241,6 +244,7 @@ impl DropReason {
             DropReason::AttemptsExhausted => "attempts_exhausted",
             DropReason::Handover => "handover",
             DropReason::Expired => "expired",
+            DropReason::TooLarge => "too_large",
         }
     }
 }

@@ -12,8 +12,10 @@ pub mod pdu;
 pub mod sdu;
 pub mod settings;
 pub mod sn;
+pub mod tm;
+pub mod um;
 
-/// What acknowledged-mode entities send each other.
+/// What entities send each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pdu {
     /// AMD PDUs.
@@ -26,6 +28,14 @@ pub enum Pdu {
     Reset(Reset),
     /// A RESET ACK PDU.
     ResetAck(Reset),
+    /// UMD or TMD PDUs, sent one behind the other. They are told by their counts: far more may be under way than the seven bits
+    /// of a UMD PDU tell apart, and a TMD PDU has no number.
+    Unacknowledged {
+        /// Count of the first.
+        first: u64,
+        /// How many, at least one.
+        count: u16,
+    },
 }
 
 impl Pdu {
@@ -34,6 +44,7 @@ impl Pdu {
     pub fn count(&self) -> u64 {
         match self {
             Pdu::Data(run) => u64::from(run.count),
+            Pdu::Unacknowledged { count, .. } => u64::from(*count),
             _ => 1,
         }
     }

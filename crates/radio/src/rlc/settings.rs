@@ -215,7 +215,11 @@ pub struct UmSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TmSettings {
-    /// Timer_Discard: how long an SDU may wait until it is sent (TS 25.322 §9.7.3.2).
+    /// Sends an SDU that is larger than a PDU in several, all in one TTI and alone in it; otherwise such an SDU is dropped
+    /// (TS 25.322 §9.2.2.9).
+    pub segmentation: bool,
+    /// Timer_Discard: how long an SDU may wait until it is sent (TS 25.322 §9.7.3.2). Without it, SDUs of earlier TTIs that
+    /// still wait are dropped when another one comes (§9.7.3.5).
     pub discard_timer: Timer,
     /// Bound of the SDUs of which no PDU was sent; what comes when it is reached is dropped.
     pub queue: QueueLimit,
