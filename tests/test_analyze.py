@@ -20,7 +20,7 @@ LOSSY = """
 seed = %d
 stop_at = "1 h"
 link.internet = { rate = "1 Mbit/s", delay = "75 ms", queue = "%s", loss = %g }
-access.umts = { extends = "umts-384", bler = 0.2 }
+access.umts = { extends = "umts-384", errors = 0.2 }
 flow.download = { transport = %s, bulk = "400 kB" }
 """
 TRANSPORTS = (
@@ -151,7 +151,7 @@ def test_the_first_loss_shows_the_buffer(tmp_path: Path) -> None:
     text = """
     stop_at = "10 min"
     link.internet = { rate = "1 Mbit/s", delay = "50 ms", queue = "30 packets" }
-    access.fast = { type = "block-arq", rate = "10 Mbit/s", bler = 0.0 }
+    access.fast = { type = "block-arq", rate = "10 Mbit/s", errors = 0.0 }
     flow.download = { transport = "newreno", bulk = "300 kB" }
     """
     _, files = simulated(tmp_path, text)

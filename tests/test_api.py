@@ -89,25 +89,28 @@ def test_values_that_toml_cannot_say_are_refused() -> None:
 
 def test_vary_makes_every_combination_the_last_path_fastest() -> None:
     """By the factors and names of two by two variants."""
-    variants = small().vary({"access.umts.bler": [0.0, 0.1]}, flow__download__bulk=["10 kB", "20 kB"])
+    variants = small().vary({"access.umts.errors": [0.0, 0.1]}, flow__download__bulk=["10 kB", "20 kB"])
     assert [v.factors for v in variants] == [
-        {"access.umts.bler": bler, "flow.download.bulk": bulk} for bler in (0.0, 0.1) for bulk in ("10 kB", "20 kB")
+        {"access.umts.errors": rate, "flow.download.bulk": bulk} for rate in (0.0, 0.1) for bulk in ("10 kB", "20 kB")
     ]
-    assert variants[0].name == "umts-384[access.umts.bler=0.0,flow.download.bulk=10 kB]"
+    assert variants[0].name == "umts-384[access.umts.errors=0.0,flow.download.bulk=10 kB]"
     assert len({v.digest for v in variants}) == 4
 
 
 def test_variants_can_be_varied_again() -> None:
     """By the factors of the second generation."""
-    (first,) = small().vary(access__umts__bler=0.05)
+    (first,) = small().vary(access__umts__errors=0.05)
     (second,) = first.vary(seed=range(3, 4))
-    assert second.factors == {"access.umts.bler": 0.05, "seed": 3}
+    assert second.factors == {"access.umts.errors": 0.05, "seed": 3}
     assert second.seed == 3
 
 
 def test_vary_takes_arrays_and_whole_tables() -> None:
     """By numpy levels and a transport given as a mapping."""
-    assert [v.factors["access.umts.bler"] for v in small().vary(access__umts__bler=np.array([0.0, 0.25]))] == [0, 0.25]
+    assert [v.factors["access.umts.errors"] for v in small().vary(access__umts__errors=np.array([0.0, 0.25]))] == [
+        0,
+        0.25,
+    ]
     (variant,) = small().vary(flow__download__transport={"extends": "reno"})
     assert variant.transports["download"] == "reno"
 
@@ -115,9 +118,9 @@ def test_vary_takes_arrays_and_whole_tables() -> None:
 def test_vary_over_nothing_is_an_error() -> None:
     """By an empty list, and a path given twice."""
     with pytest.raises(ValueError, match="no value at all"):
-        small().vary(access__umts__bler=[])
+        small().vary(access__umts__errors=[])
     with pytest.raises(TypeError, match="given twice"):
-        small().vary({"access.umts.bler": 0.1}, access__umts__bler=0.1)
+        small().vary({"access.umts.errors": 0.1}, access__umts__errors=0.1)
 
 
 def test_wrong_scenarios_raise_scenario_errors() -> None:
@@ -126,13 +129,13 @@ def test_wrong_scenarios_raise_scenario_errors() -> None:
         cellwind.Scenario.load("umts-385")
     with pytest.raises(cellwind.ScenarioError, match="sede"):
         cellwind.Scenario.parse('extends = "umts-384"\nsede = 3')
-    with pytest.raises(cellwind.ScenarioError, match="bler"):
-        small().with_values({"access.umts.bler": 1.5})
+    with pytest.raises(cellwind.ScenarioError, match=r"access\.umts\.errors"):
+        small().with_values({"access.umts.errors": 1.5})
 
 
 def test_with_values_keeps_name_and_factors() -> None:
     """By a variant that gets another seed."""
-    (variant,) = small().vary(access__umts__bler=0.05)
+    (variant,) = small().vary(access__umts__errors=0.05)
     changed = variant.with_values(seed=9)
     assert (changed.name, changed.factors, changed.seed) == (variant.name, variant.factors, 9)
 
@@ -146,10 +149,10 @@ def test_a_resolved_scenario_is_the_same_scenario() -> None:
 
 def test_results_have_a_row_per_run_and_flow() -> None:
     """By two variants with three replications each."""
-    results = cellwind.run(small().vary(access__umts__bler=[0.0, 0.1]), replications=3)
+    results = cellwind.run(small().vary(access__umts__errors=[0.0, 0.1]), replications=3)
     flows = results.flows().to_pylist()
     assert [(row["scenario"], row["replication"]) for row in flows] == [
-        (f"umts-384[access.umts.bler={bler}]", replication) for bler in (0.0, 0.1) for replication in range(3)
+        (f"umts-384[access.umts.errors={rate}]", replication) for rate in (0.0, 0.1) for replication in range(3)
     ]
     assert all(row["completed"] and row["bytes"] == 20_000 for row in flows)
     for row in flows:
@@ -169,8 +172,8 @@ def test_what_enters_a_link_or_bearer_is_accounted_for() -> None:
 
 def test_the_table_has_means_half_widths_and_factors() -> None:
     """By its columns and rows for two variants."""
-    frame = cellwind.run(small().vary(access__umts__bler=[0.0, 0.1]), replications=4).table()
-    assert list(frame["access.umts.bler"]) == [0.0, 0.1]
+    frame = cellwind.run(small().vary(access__umts__errors=[0.0, 0.1]), replications=4).table()
+    assert list(frame["access.umts.errors"]) == [0.0, 0.1]
     assert list(frame["duration_s_n"]) == [4, 4]
     assert (frame["goodput_bps_mean"] > 0).all()
     assert (frame["duration_s_half_width"] >= 0).all()

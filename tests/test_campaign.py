@@ -58,7 +58,7 @@ def test_a_run_directory_has_the_documented_layout(tmp_path: Path) -> None:
 
 def test_results_read_back_are_the_results(tmp_path: Path) -> None:
     """By comparing all three tables and the facts of two variants."""
-    variants = small().vary(access__umts__bler=[0.0, 0.2])
+    variants = small().vary(access__umts__errors=[0.0, 0.2])
     memory = cellwind.run(variants, replications=3, facts=True)
     written = cellwind.run(variants, replications=3, facts=True, out=tmp_path)
     loaded = cellwind.Results.load(tmp_path)
@@ -68,7 +68,7 @@ def test_results_read_back_are_the_results(tmp_path: Path) -> None:
         assert results.links() == memory.links()
         name = variants[1].name
         assert results.facts(name, 2).to_pylist() == memory.facts(name, 2).to_pylist()
-        assert [s.factors for s in results.scenarios] == [{"access.umts.bler": 0.0}, {"access.umts.bler": 0.2}]
+        assert [s.factors for s in results.scenarios] == [{"access.umts.errors": 0.0}, {"access.umts.errors": 0.2}]
 
 
 def test_results_do_not_depend_on_the_number_of_threads() -> None:
@@ -239,7 +239,7 @@ def test_variants_get_a_directory_each(tmp_path: Path) -> None:
 
 def test_a_directory_takes_further_scenarios(tmp_path: Path) -> None:
     """By two invocations with different scenarios; loading gives both."""
-    first, second = small().vary(access__umts__bler=[0.0, 0.1])
+    first, second = small().vary(access__umts__errors=[0.0, 0.1])
     cellwind.run(first, replications=1, out=tmp_path)
     cellwind.run(second, replications=2, out=tmp_path)
     assert [len(cellwind.Results.load(tmp_path).flows().filter(mask)) for mask in masks(tmp_path)] == [1, 2]
@@ -253,7 +253,7 @@ def masks(directory: Path) -> list[list[bool]]:
 
 def test_the_default_directory_depends_on_all_scenarios() -> None:
     """By one scenario, two, and two in which one differs."""
-    a, b, c = (ScenarioInfo.of(v, 1) for v in small().vary(access__umts__bler=[0.0, 0.1, 0.2]))
+    a, b, c = (ScenarioInfo.of(v, 1) for v in small().vary(access__umts__errors=[0.0, 0.1, 0.2]))
     paths = {default_directory([a]), default_directory([a, b]), default_directory([a, c])}
     assert len(paths) == 3
     assert default_directory([a]) == Path("results") / f"{a.name}-{a.digest[:8]}"

@@ -14,7 +14,7 @@ Tool = Callable[[str], str]
 CLEAN = """
 stop_at = "1 h"
 link.internet = { rate = "100 Mbit/s", delay = "75 ms", queue = "unlimited" }
-access.umts = { extends = "umts-384", bler = 0.0 }
+access.umts = { extends = "umts-384", errors = 0.0 }
 flow.download = { transport = "%s", bulk = "200 kB" }
 """
 

@@ -152,7 +152,7 @@ def test_set_changes_the_scenario(cellwind: CommandLine) -> None:
     plain = cellwind("run", *SMALL, "--replications", "1", "--json").stdout
     quoted = cellwind("run", SMALL[0], "--set", 'flow.download.bulk="20 kB"', "--replications", "1", "--json").stdout
     assert quoted == plain
-    other = cellwind("run", *SMALL, "--set", "access.umts.bler=0.4", "--replications", "1", "--json").stdout
+    other = cellwind("run", *SMALL, "--set", "access.umts.errors=0.4", "--replications", "1", "--json").stdout
     assert other != plain
 
 
@@ -166,9 +166,9 @@ def test_failures_to_understand_end_with_2(cellwind: CommandLine, tmp_path: Path
         (["run"], "FILE"),
         (["run", "umts-385"], "umts-384"),
         (["run", bad], "sede"),
-        (["run", "umts-384", "--set", "access.umts.bler"], "path=value"),
-        (["run", "umts-384", "--set", "access.umts.bler=2"], "bler"),
-        (["run", "umts-384", "--set", "acess.umts.bler=0.2"], "access"),
+        (["run", "umts-384", "--set", "access.umts.errors"], "path=value"),
+        (["run", "umts-384", "--set", "access.umts.errors=2"], "access.umts.errors"),
+        (["run", "umts-384", "--set", "acess.umts.errors=0.2"], "access"),
         (["run", "umts-384", "--replications", "0"], "whole number from 1"),
         (["run", "umts-384", "--replications", "99999999999"], "whole number from 1 to 1000000"),
         (["run", "umts-384", "--seed", "-1"], "whole number from 0"),

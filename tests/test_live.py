@@ -438,7 +438,7 @@ def test_probes_over_loopback_arrive_with_their_numbers() -> None:
 
 def test_replay_is_a_function_of_scenario_and_replication() -> None:
     """By twice the same, and once another replication."""
-    scenario = cellwind.Scenario.load("umts-384", {"access.umts.bler": 0.2, "access.umts.queue": "20 kB"})
+    scenario = cellwind.Scenario.load("umts-384", {"access.umts.errors": 0.2, "access.umts.queue": "20 kB"})
     count = 300
     columns = (
         np.arange(count, dtype=np.int64) * 10_000_000,

@@ -35,14 +35,14 @@ delay = "25 ms"
 type = "block-arq"
 rate = "384 kbit/s"
 tti = "10 ms"
-bler = 0.1
+errors = 0.1
 delay = "57.5 ms"
 feedback_delay = "190 ms"
 delivery = "in-sequence"
 
 [access.umts.up]
 rate = "32 kbit/s"
-bler = 0.0
+errors = 0.0
 
 [flow.transfer]
 bulk = "100 KiB"
@@ -168,7 +168,7 @@ def test_the_simulator_delays_a_packet_as_the_model_does() -> None:
     2000 downloads leave 4 % of uncertainty of the mean extra delay; the model is too fast by less than 3 % of it.
     """
     single = scenario(flow__transfer__bulk="1 segment")
-    ideal = single.with_values({"access.umts.bler": 0.0})
+    ideal = single.with_values({"access.umts.errors": 0.0})
 
     def mean_s(runs: cellwind.Scenario, count: int) -> float:
         return fmean(row["duration_s"] for row in cellwind.run(runs, replications=count).flows().to_pylist())
@@ -264,6 +264,14 @@ REFUSED = {
     "access.umts.type": ({"access.umts": {"type": "link", "rate": "1 Mbit/s"}}, '"link" has no radio blocks'),
     "access.umts.pdu": ({"access.umts.pdu": "40 B"}, "one by one"),
     "access.umts.delivery": ({"access.umts.delivery": "out-of-sequence"}, "look like losses"),
+    "access.umts.down.errors.type": (
+        {"access.umts.down.errors": {"type": "gilbert-elliott", "rate": 0.1, "burst": 4.0}},
+        "in bursts",
+    ),
+    "access.umts.down.errors.blackouts": (
+        {"access.umts.down.errors": {"rate": 0.1, "blackouts": [{"duration": "1 s"}]}},
+        "lost during them",
+    ),
     "access.umts.max_transmissions": (
         {"access.umts.max_transmissions": 3},
         "with 3 transmissions 25 % of the downloads lose a packet",
@@ -308,7 +316,7 @@ def test_notes_say_what_the_model_leaves_out() -> None:
     assert begins == ("the transport begins with 3 segments, the model with one: up to 1.6 round trips more",)
     delayed = predict(scenario(flow__transfer__transport__delayed_ack={"every": 2})).notes
     assert delayed == ("the receiver acknowledges every 2 segments, the model's every one",)
-    assert "a fourth round" in predict(scenario(access__umts__bler=0.3)).notes[0]
+    assert "a fourth round" in predict(scenario(access__umts__errors=0.3)).notes[0]
     assert predict(scenario()).notes == ()
 
 
@@ -337,7 +345,7 @@ def test_the_command_refuses_with_one_reason(cellwind: CommandLine) -> None:
     assert told.stdout == ""
     assert told.stderr == (
         "umts-384: the model does not fit: access.umts.delivery: packets that overtake others look like losses to TCP; "
-        '"in-sequence" would fit, and so would bler = 0\n'
+        '"in-sequence" would fit, and so would errors = 0\n'
     )
     assert "are about the runs" in cellwind("predict", "umts-384", "--replications", "3", code=2).stderr
 

@@ -70,7 +70,7 @@ class Info:
     replications: int = 5
 
     def to_toml(self) -> str:
-        return f'title = "{self.title}"\n# <not a tag>\nbler = 0.1 # ' + "a long comment " * 20
+        return f'title = "{self.title}"\n# <not a tag>\nerrors = 0.1 # ' + "a long comment " * 20
 
 
 @dataclass
@@ -127,7 +127,7 @@ PROVENANCE = {
     "command": "cellwind run umts-384 --replications 5",
     "machine": {"cpu_count": 2, "python": "3.11.7"},
 }
-VARIANT = 'umts-384[flow.download.transport="newreno",access.umts.bler=0.2]'
+VARIANT = 'umts-384[flow.download.transport="newreno",access.umts.errors=0.2]'
 
 
 def one_run(segments: int = 600) -> Made:

@@ -41,7 +41,7 @@ def _link(rate: str, delay: str, queue: str | None = None) -> str:
 
 def _bearer(rate: str, bler: float, delay: str, order: str = "in-sequence") -> str:
     return (
-        f'[access.umts]\ntype = "block-arq"\nrate = "{rate}"\nbler = {bler}\ndelay = "{delay}"\n'
+        f'[access.umts]\ntype = "block-arq"\nrate = "{rate}"\nerrors = {bler}\ndelay = "{delay}"\n'
         f'feedback_delay = "60 ms"\ndelivery = "{order}"\n'
     )
 

@@ -86,8 +86,8 @@ class Scenario:
         Raises ScenarioError when a path does not exist or a value does not fit, ValueError when a path has no value.
 
         >>> import cellwind
-        >>> [v.name for v in cellwind.Scenario.load("umts-384").vary(access__umts__bler=[0.0, 0.1])]
-        ['umts-384[access.umts.bler=0.0]', 'umts-384[access.umts.bler=0.1]']
+        >>> [v.name for v in cellwind.Scenario.load("umts-384").vary(access__umts__errors=[0.0, 0.1])]
+        ['umts-384[access.umts.errors=0.0]', 'umts-384[access.umts.errors=0.1]']
         """
         levels = {path: _levels(path, value) for path, value in _merged(values, named).items()}
         variants = []

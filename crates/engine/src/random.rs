@@ -73,6 +73,11 @@ impl IndependentErrors {
         errors
     }
 
+    /// The stream that drives them, as far as it was used.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// Changes the probability of the trials to come, and says whether it was another one before.
     ///
     /// As the distance to the next error has no memory, drawing it anew is all it takes.

@@ -56,6 +56,8 @@ pub enum Reason {
     Zero,
     /// No probability below 1: a value below 0, of 1, or above.
     NotAProbability,
+    /// No probability: a value below 0 or above 1.
+    NotAChance,
     /// A range without two bounds.
     OneBound,
     /// A range whose lower bound is above its upper one.
@@ -74,6 +76,7 @@ impl fmt::Display for Reason {
             Reason::TooLarge(largest) => write!(f, "it is more than {largest}"),
             Reason::Zero => f.write_str("it must not be zero"),
             Reason::NotAProbability => f.write_str("it must be at least 0 and below 1"),
+            Reason::NotAChance => f.write_str("it must be at least 0 and at most 1"),
             Reason::OneBound => f.write_str("it needs two bounds with `to` between them"),
             Reason::Reversed => f.write_str("its lower bound is above its upper one"),
         }

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::block_arq::{BlockArq, Blocks};
+use crate::errors::settings::ErrorSettings;
 use crate::settings::BlockArqSettings;
 
 /// An access network.
@@ -68,6 +69,22 @@ impl Access {
         match self {
             Access::BlockArq(both) => Direction::BOTH.iter().all(|&way| both.get(way).blocks_per_tti().is_some()),
             Access::Link(_) => true,
+        }
+    }
+
+    /// The errors of one direction; none where an access does not send blocks.
+    pub fn errors(&self, direction: Direction) -> Option<&ErrorSettings> {
+        match self {
+            Access::BlockArq(both) => Some(&both.get(direction).errors),
+            Access::Link(_) => None,
+        }
+    }
+
+    /// The same, to change.
+    pub fn errors_mut(&mut self, direction: Direction) -> Option<&mut ErrorSettings> {
+        match self {
+            Access::BlockArq(both) => Some(&mut both.get_mut(direction).errors),
+            Access::Link(_) => None,
         }
     }
 

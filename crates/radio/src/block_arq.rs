@@ -11,12 +11,13 @@ use std::collections::VecDeque;
 use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::{Machine, Outbox, Port};
 use cellwind_engine::packet::{FlowId, Packet};
-use cellwind_engine::random::{IndependentErrors, Stream};
+use cellwind_engine::random::Stream;
 use cellwind_engine::time::{Span, Time};
 use cellwind_path::HANDED_BACK;
 use cellwind_path::settings::QueueLimit;
 use cellwind_path::traffic::Traffic;
 
+use crate::errors::ErrorProcess;
 use crate::settings::{Attempts, BlockArqSettings, Delivery, TtiStart};
 
 /// Counts of a bearer's blocks.
@@ -42,7 +43,7 @@ pub struct BlockArq {
     delay: Span,
     limit: QueueLimit,
     tti_start: TtiStart,
-    errors: IndependentErrors,
+    errors: ErrorProcess,
 
     /// Packets that are not complete, or wait for an earlier one, by place in the stream.
     held: VecDeque<Held>,
@@ -130,6 +131,10 @@ impl BlockArq {
     /// A bearer as `settings` describe it; `errors` drives its block errors.
     ///
     /// `None` when a TTI does not carry a single block.
+    ///
+    /// # Panics
+    ///
+    /// On errors that [`ErrorSettings::check`](crate::errors::settings::ErrorSettings::check) refuses.
     pub fn new(settings: &BlockArqSettings, errors: Stream) -> Option<Self> {
         let (pdu, blocks_per_tti) = settings.blocks_per_tti()?;
         Some(BlockArq {
@@ -142,7 +147,7 @@ impl BlockArq {
             delay: settings.delay,
             limit: settings.queue,
             tti_start: settings.tti_start,
-            errors: IndependentErrors::new(settings.bler, errors),
+            errors: ErrorProcess::new(&settings.errors, errors),
             held: VecDeque::new(),
             first_held: 0,
             next_packet: 0,
@@ -202,7 +207,7 @@ impl BlockArq {
         self.delay = settings.delay;
         self.limit = settings.queue;
         self.tti_start = settings.tti_start;
-        self.errors.set_probability(settings.bler);
+        self.errors.set_settings(&settings.errors);
         for (ready, block) in std::mem::take(&mut self.returning) {
             self.come_back(ready, block);
         }
@@ -324,6 +329,7 @@ impl BlockArq {
     /// Puts together the batch of a TTI that starts now.
     fn begin_tti(&mut self, now: Time) {
         debug_assert!(self.on_air.is_empty());
+        self.errors.begin(now, self.tti);
         let mut room = self.blocks_per_tti;
         while room > 0 && self.returning.front().is_some_and(|&(ready, _)| ready <= now) {
             let (_, mut block) = self.returning.pop_front().expect("there is a front");

@@ -2,6 +2,7 @@
 //!
 //! [`access`] lists the accesses there are, and says what the rest of the house may ask of each.
 //! [`block_arq`] is the acknowledged-mode RLC of TS 25.322 reduced to its effect on packets, after Lundsten.
+//! [`errors`] says which blocks arrive broken.
 //! [`handover`] leads a terminal's packets from one access into another.
 //! [`mac`] shares a cell's capacity among terminals.
 //! [`rlc`] is Radio Link Control.
@@ -9,6 +10,7 @@
 
 pub mod access;
 pub mod block_arq;
+pub mod errors;
 pub mod handover;
 pub mod mac;
 pub mod rlc;

@@ -1,10 +1,12 @@
 //! Settings of the radio bearers.
 
 use cellwind_engine::time::Span;
-use cellwind_engine::units::{Probability, Rate, Size};
+use cellwind_engine::units::{Rate, Size};
 use cellwind_path::settings::QueueLimit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::errors::settings::ErrorSettings;
 
 /// One direction of a block-ARQ bearer: RLC reduced to blocks that are resent until they arrive
 /// (Lundsten, section 5.2 and appendix B).
@@ -19,9 +21,9 @@ pub struct BlockArqSettings {
     /// Size of a block (a PDU).
     #[serde(default)]
     pub pdu: PduSize,
-    /// Probability that a block arrives in error, independently of others.
+    /// Which blocks arrive in error: the probability of independent errors, or a table.
     #[serde(default)]
-    pub bler: Probability,
+    pub errors: ErrorSettings,
     /// From the end of an erroneous block's TTI until it stands at the head of the queue again.
     #[serde(default)]
     pub feedback_delay: Span,
@@ -53,7 +55,7 @@ impl BlockArqSettings {
             "rate" => self.rate = other.rate,
             "tti" => self.tti = other.tti,
             "pdu" => self.pdu = other.pdu,
-            "bler" => self.bler = other.bler,
+            "errors" => self.errors = other.errors.clone(),
             "feedback_delay" => self.feedback_delay = other.feedback_delay,
             "max_transmissions" => self.max_transmissions = other.max_transmissions,
             "delivery" => self.delivery = other.delivery,

@@ -11,6 +11,7 @@ use serde::de::Error as _;
 
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError, quoted};
+use crate::error_files::ErrorFiles;
 use crate::model::{Access, Event, Link, Scenario};
 use crate::node::{Node, Table, Value};
 use crate::resolve::Assignment;
@@ -192,6 +193,8 @@ pub(crate) fn set(scenario: &Scenario, tree: &Node, assignments: Vec<Assignment>
 /// The links and accesses of a scenario with the changes made so far.
 struct Running {
     root: Node,
+    /// What the errors of accesses refer to, which is read once for all changes.
+    files: ErrorFiles,
 }
 
 /// Keys written for both directions or for one.
@@ -205,7 +208,7 @@ impl Running {
                 table.insert(section.into(), part.clone());
             }
         }
-        Running { root }
+        Running { root, files: ErrorFiles::default() }
     }
 
     fn set(&mut self, scenario: &Scenario, assignments: Vec<Assignment>) -> Result<Change, ScenarioError> {
@@ -256,7 +259,8 @@ impl Running {
                 add(place, direction, PatchSettings::Link(link.get(direction).clone()));
             }
         } else {
-            let access: Access = from_node(&after).map_err(below)?;
+            let mut access: Access = from_node(&after).map_err(below)?;
+            self.files.read(&mut access, &name, &alone)?;
             validate::access(scenario, &alone, &name, &access)?;
             let place = scenario.access.get_index_of(&name);
             for direction in Direction::BOTH {

@@ -8,12 +8,13 @@
 use std::fmt;
 
 use cellwind_engine::directions::DIRECTIONS;
+use cellwind_radio::errors::settings::ERRORS;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::node::{Node, Table, Value, describe, merge};
+use crate::node::{Node, Table, Value, describe, expand_string, merge};
 
 /// Newtype name: a table with an optional key `label`, given to the visitor as a sequence of the label (or an
 /// empty string) and the table without it.
@@ -150,6 +151,27 @@ impl<'a> Deserializer<'a> {
         visitor.visit_seq(Parts { parts: parts.iter(), taken: &["down", "up"], differ })
     }
 
+    /// The unit, the blackouts and the rest of an [`ERRORS`] table, or of what is short for one.
+    fn errors<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ScenarioError> {
+        let node = expand_string(self.node.clone(), &["errors".to_string()]);
+        let Value::Table(mut rest) = node.value else {
+            return self.wrong_type("a probability such as 0.1, or a table with the key `type`");
+        };
+        let unit = rest.shift_remove("unit");
+        let blackouts = rest.shift_remove("blackouts");
+        rest.entry(TYPE.to_string()).or_insert_with(|| Node::string("independent", &self.node.origin));
+        let stand_in = |value| Node { value, ..Node::empty_table(&self.node.origin) };
+        let is_bare = self.node.as_table().is_none();
+        let parts = [
+            ("unit", unit.clone().unwrap_or_else(|| stand_in(Value::String("pdu".to_string()))), unit),
+            ("blackouts", blackouts.clone().unwrap_or_else(|| stand_in(Value::Array(Vec::new()))), blackouts),
+            ("", Node { value: Value::Table(rest), ..self.node.clone() }, None),
+        ];
+        let read = visitor.visit_seq(Parts { parts: parts.iter(), taken: &["unit", "blackouts"], differ: false });
+        // What a bare rate is short for has keys that nobody has written.
+        read.map_err(|error| if is_bare { error.with_path::<&str>(&[]) } else { error })
+    }
+
     /// The label and the rest of a [`LABELLED`] table.
     fn labelled<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ScenarioError> {
         let Some(table) = self.node.as_table() else { return self.wrong_type("the name of a preset, or a table") };
@@ -190,6 +212,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'_> {
         match (name, name.strip_prefix(DIRECTIONS)) {
             (_, Some(share)) => self.directions(share, visitor),
             (LABELLED, _) => self.labelled(visitor),
+            (ERRORS, _) => self.errors(visitor),
             _ => visitor.visit_newtype_struct(self),
         }
     }

@@ -134,6 +134,11 @@ impl ScenarioError {
         }))
     }
 
+    /// Whether it is known where the mistake is.
+    pub(crate) fn has_place(&self) -> bool {
+        self.0.origin.is_some()
+    }
+
     /// The kind of mistake.
     pub fn mistake(&self) -> Mistake {
         self.0.mistake

@@ -12,6 +12,7 @@ pub mod capture;
 pub mod change;
 pub mod de;
 pub mod error;
+mod error_files;
 mod load;
 pub mod machines;
 pub mod model;

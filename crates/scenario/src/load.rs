@@ -8,6 +8,7 @@ use cellwind_transport::tcp::settings::TcpSettings;
 use crate::change::Change;
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError};
+use crate::error_files::ErrorFiles;
 use crate::model::{Protocol, Scenario};
 use crate::node::Node;
 use crate::presets::{self, Kind, PRESETS, Preset};
@@ -156,6 +157,10 @@ fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: Str
     let mut scenario: Scenario = from_node(&resolved).map_err(resolve::offer_extends)?;
     scenario.fill_in();
     traces::read(&mut scenario, &resolved)?;
+    let mut files = ErrorFiles::default();
+    for (name, access) in &mut scenario.access {
+        files.read(access, name, &resolved)?;
+    }
     let warnings = validate::check(&scenario, &resolved)?;
     scenario.plan = change::plan(&scenario, &resolved)?;
     validate::check_size(&scenario, &resolved)?;

@@ -68,6 +68,11 @@ impl Node {
         Node { value: Value::Table(Table::new()), origin: origin.clone(), key: None }
     }
 
+    /// A string that stands for what is at `origin`.
+    pub fn string(text: &str, origin: &Origin) -> Node {
+        Node { value: Value::String(text.to_string()), origin: origin.clone(), key: None }
+    }
+
     /// The value's table, if it is one.
     pub fn as_table(&self) -> Option<&Table> {
         match &self.value {
@@ -150,8 +155,11 @@ pub fn is_preset_place(path: &[String]) -> bool {
 }
 
 /// Turns a string into the table it is short for, so that keys can be put beside it: a preset's name where
-/// presets stand, elsewhere the `type` of a choice. Other values stay as they are.
+/// presets stand, elsewhere the `type` of a choice, and at `errors` a rate. Other values stay as they are.
 pub fn expand_string(node: Node, path: &[String]) -> Node {
+    if path.last().is_some_and(|key| key == "errors") && is_rate(&node) {
+        return expand_rate(node);
+    }
     if node.as_str().is_none() {
         return node;
     }
@@ -159,6 +167,25 @@ pub fn expand_string(node: Node, path: &[String]) -> Node {
     let (origin, key) = (node.origin.clone(), node.key.clone());
     let inner = Node { key: Some(node.key_origin().clone()), ..node };
     Node { value: Value::Table(Table::from([(name.to_string(), inner)])), origin, key }
+}
+
+/// Whether this may be the rate of independent errors: a number, or a text that begins with one.
+fn is_rate(node: &Node) -> bool {
+    match &node.value {
+        Value::Integer(_) | Value::Float(_) => true,
+        Value::String(text) => {
+            text.trim_start().starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
+        }
+        _ => false,
+    }
+}
+
+/// Turns a rate into the table of independent errors that it is short for.
+fn expand_rate(node: Node) -> Node {
+    let (origin, key) = (node.origin.clone(), node.key.clone());
+    let kind = Node::string("independent", &origin);
+    let rate = Node { key: Some(node.key_origin().clone()), ..node };
+    Node { value: Value::Table(Table::from([("type".to_string(), kind), ("rate".to_string(), rate)])), origin, key }
 }
 
 /// Lays `over` onto `base`: tables are merged key by key, anything else replaces what was there.

@@ -67,7 +67,7 @@ macro_rules! presets {
 
 /// Every preset; the scenarios in the order a newcomer should meet them.
 pub const PRESETS: &[Preset] = presets! {
-    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" }
+    Scenario "" { "umts-384" "umts-128" "umts-64" "wired" "two-phones" "handover-wlan-umts" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" "fading-umts" }
     Access "access/" { "umts-384" "umts-128" "umts-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
     Transport "transport/" { "tahoe" "reno" "newreno" "sack" "fack" "newreno-sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "veno" "newreno-abc" "newreno-ecn" "newreno-abe" "reno-eifel" "newreno-eifel" "sack-eifel" "bbr" "bbr-v3" "linux-reno" "linux-cubic" "udp" "tfrc" "atp" "atp-tfrc"
         "ns2-tahoe" "ns2-reno" "ns2-newreno" "ns2-sack1" "ns2-fack" "ns2-vegas" "ns2-fulltcp"
@@ -75,6 +75,30 @@ pub const PRESETS: &[Preset] = presets! {
     }
     Application "application/" { "web" "web-http-1.0" "request-reply-small" "request-reply-medium" "request-reply-large" "voip-g711" "voip-g729" "voip-amr-12.2" "video" "news-ticker" }
 };
+
+/// A file of an error process, as embedded.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorFile {
+    /// The name that `file` takes.
+    pub name: &'static str,
+    /// `toml` for a chain, `runs` for a record.
+    pub ending: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! error_files {
+    ($($name:literal $ending:literal)+) => {
+        &[$(ErrorFile {
+            name: $name,
+            ending: $ending,
+            text: include_str!(concat!("../../../scenarios/errors/", $name, ".", $ending)),
+        },)+]
+    };
+}
+
+/// Every file of an error process.
+pub const ERROR_FILES: &[ErrorFile] = error_files! { "three-states" "toml" "bursts" "runs" };
 
 impl Preset {
     /// The preset of this kind and name.
@@ -106,6 +130,16 @@ pub fn summary(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_file_of_an_error_process_is_embedded() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/errors");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_embedded = ERROR_FILES.iter().any(|file| name == format!("{}.{}", file.name, file.ending));
+            assert!(is_embedded, "{name} is not listed");
+        }
+    }
 
     #[test]
     fn every_file_of_the_folder_is_embedded() {

@@ -202,7 +202,7 @@ fn set_keys(path: &str, origin: impl Fn(std::ops::Range<usize>) -> Origin) -> Re
         offset += key.len() + 1;
         if key.trim().is_empty() {
             return Err(
-                bad_set(&origin, "a key of the path is empty").allowed("a dotted path such as access.umts.bler")
+                bad_set(&origin, "a key of the path is empty").allowed("a dotted path such as access.umts.errors")
             );
         }
         keys.push(SetKey { name: key.trim().to_string(), origin });

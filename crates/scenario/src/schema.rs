@@ -135,7 +135,7 @@ mod tests {
             "/properties/extends",
             "/properties/link/additionalProperties/properties/up/properties/queue",
             "/$defs/Flow/properties/bulk",
-            "/$defs/Access/anyOf/1/properties/down/properties/bler",
+            "/$defs/Access/anyOf/1/properties/down/properties/errors",
             "/$defs/Access/anyOf/1/properties/extends",
             "/$defs/Transport/anyOf/1/properties/label",
             "/$defs/Transport/anyOf/1/properties/recovery",

@@ -186,9 +186,9 @@ impl Draw {
         let tti = self.choose(&[10u64, 20, 40, 80]);
         let capacity = rate * tti / 8;
         let pdu = self.choose(&[None, Some(40), Some(capacity.min(320))]);
-        let bler = self.choose(&[0.0, 0.01, 0.1, 0.3, 0.5]);
+        let (errors, again) = self.errors();
         line("[access.a]\ntype = \"block-arq\"".into());
-        line(format!("rate = \"{rate} kbit/s\"\ntti = \"{tti} ms\"\nbler = {bler}"));
+        line(format!("rate = \"{rate} kbit/s\"\ntti = \"{tti} ms\"\nerrors = {errors}"));
         line(format!("feedback_delay = \"{} ms\"\ndelay = \"{} ms\"", self.between(0, 100), self.between(0, 100)));
         line(match pdu {
             Some(bytes) => format!("pdu = \"{bytes} B\""),
@@ -196,7 +196,7 @@ impl Draw {
         });
         // Few enough lost packets that TCP gets through: a packet has at most 1500 / pdu + 2 blocks.
         let blocks = 1500.0 / pdu.unwrap_or(capacity) as f64 + 2.0;
-        let enough = (1..40).find(|&attempts| blocks * f64::powi(bler, attempts) < 0.05).unwrap_or(40);
+        let enough = (1..40).find(|&attempts| blocks * f64::powi(again, attempts) < 0.05).unwrap_or(40);
         if self.chance(0.4) {
             line(format!("max_transmissions = {}", self.between(enough as u64, 40)));
         }
@@ -204,6 +204,39 @@ impl Draw {
         line(format!("tti_start = \"{}\"", self.choose(&["grid", "on-demand"])));
         if self.chance(0.4) {
             line(format!("queue = \"{} packets\"", self.between(2, 40)));
+        }
+    }
+
+    /// Errors of an access, and how likely they are at the most where a block is sent again.
+    fn errors(&mut self) -> (String, f64) {
+        let unit = self.choose(&["pdu", "tti"]);
+        let step = self.choose(&["", "", ", step = \"10 ms\""]);
+        let blackouts = self.choose(&[
+            "",
+            ", blackouts = [{ at = \"2 s\", duration = \"1500 ms\" }]",
+            ", blackouts = [{ duration = \"90 ms\", period = \"2 s\" }, { at = \"10 ms\", duration = \"1 ns\" }]",
+        ]);
+        let more = format!("{step}, unit = \"{unit}\"{blackouts}");
+        match self.between(0, 7) {
+            0..=2 => {
+                let rate = self.choose(&[0.0, 0.01, 0.1, 0.3, 0.5]);
+                (format!("{rate:?}"), rate)
+            }
+            3 => (format!("{{ type = \"independent\", rate = 0.1, unit = \"{unit}\"{blackouts} }}"), 0.6),
+            4 => {
+                let burst = self.choose(&["1.5", "4.0", "12.0"]);
+                (format!("{{ type = \"gilbert-elliott\", rate = 0.1, burst = {burst}{more} }}"), 0.95)
+            }
+            5 => {
+                let states = "[{ enter = 0.2, stay = 0.5 }, { enter = 0.2, stay = 0.99 }]";
+                (format!("{{ type = \"fritchman\", error_free = {states}{more} }}"), 0.8)
+            }
+            6 => (format!("{{ type = \"markov\", file = \"three-states\"{more} }}"), 0.9),
+            _ => {
+                let at_end = self.choose(&["repeat", "no-errors"]);
+                let trace = format!("file = \"bursts\", at_end = \"{at_end}\", start = \"random\"");
+                (format!("{{ type = \"trace\", {trace}{more} }}"), 0.95)
+            }
         }
     }
 
@@ -252,7 +285,7 @@ impl Draw {
                 }
             }
             _ if !networks.is_empty() => match self.between(0, 4) {
-                0 => set("access.a.bler".into(), self.choose(&["0.0", "0.1", "0.3"]).into()),
+                0 => set(format!("access.a.{}", self.choose(&["errors", "up.errors"])), self.errors().0),
                 1 => set("access.a.down.delay".into(), format!("\"{} ms\"", self.between(0, 300))),
                 2 => set("access.a.pdu".into(), format!("\"{} B\"", self.between(20, 80))),
                 3 => set("access.a.delivery".into(), self.choose(&["\"in-sequence\"", "\"out-of-sequence\""]).into()),

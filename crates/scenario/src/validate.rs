@@ -14,6 +14,7 @@ use cellwind_engine::directions::Direction;
 
 mod application;
 mod datagrams;
+mod errors;
 mod tcp;
 
 /// The longest name of a link, access, terminal, flow or workload.
@@ -193,6 +194,9 @@ impl Checker<'_> {
 
     fn access(&self, name: &str, access: &Access) -> Result<(), ScenarioError> {
         for direction in Direction::BOTH {
+            if let Some(errors) = access.errors(direction) {
+                self.errors(name, direction, errors)?;
+            }
             match access {
                 Access::BlockArq(bearer) => self.block_arq(name, direction, bearer.get(direction))?,
                 Access::Link(link) => self.link("access", name, direction, link.get(direction))?,

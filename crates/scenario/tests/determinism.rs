@@ -71,15 +71,19 @@ fn an_unrelated_flow_with_its_own_draws_changes_nothing() {
 #[test]
 fn variants_under_one_seed_meet_the_same_block_errors() {
     // Common random numbers: the n-th block transmission fails or not, whoever sends.
-    let errors = |transport: &str| -> Vec<u64> {
-        let run = simulate(&ALONE.replace("\"reno\"", transport), 0);
+    let errors = |transport: &str, more: &str| -> Vec<u64> {
+        let run = simulate(&(ALONE.replace("\"reno\"", transport) + more), 0);
         let down = run.machine_names.iter().position(|name| name == "access/umts/a/down").expect("a bearer");
         let blocks = run.facts.iter().filter(|row| usize::from(row.machine()) == down);
         let ended = blocks
             .filter(|row| row.fact().kind.name().starts_with("block_") && row.fact().kind.name() != "block_delivered");
         ended.take(150).map(|row| row.fact().b).collect()
     };
-    assert_eq!(errors("\"reno\""), errors("\"tahoe\""));
+    let bursts = "[access.umts.down.errors]\ntype = \"gilbert-elliott\"\nrate = 0.2\nburst = 5.0\n";
+    for more in ["", bursts] {
+        assert_eq!(errors("\"reno\"", more), errors("\"tahoe\"", more));
+    }
+    assert_ne!(errors("\"reno\"", ""), errors("\"reno\"", bursts));
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! Loading, resolving and writing scenarios.
 
+use cellwind_engine::units::Probability;
+use cellwind_radio::errors::settings::{ErrorModel, ErrorSettings, ErrorUnit};
 use cellwind_scenario::model::{Access, Bulk, Protocol};
-use cellwind_scenario::{Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets, tcp_settings};
+use cellwind_scenario::{
+    Direction, Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets, tcp_settings,
+};
 use cellwind_transport::tcp::amount::Window;
 
 fn sets(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -10,6 +14,10 @@ fn sets(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 
 fn with(name: &str, pairs: &[(&str, &str)]) -> Loaded {
     load(name, &sets(pairs)).unwrap()
+}
+
+fn independent(rate: f64) -> ErrorSettings {
+    ErrorSettings::independent(Probability::new(rate).unwrap())
 }
 
 fn mistake(result: Result<Loaded, ScenarioError>) -> ScenarioError {
@@ -68,7 +76,7 @@ fn the_resolved_file_loads_to_an_equal_scenario() {
         &[("flow.download.transport.extends", "sack"), ("flow.download.transport.rto.initial", "3 s")],
         &[("flow.download.transport.label", "mine"), ("title", "a \"quoted\"\ttitle\u{7}")],
         &[("flow.download.transport.initial_ssthresh", "20 segments"), ("flow.download.bulk", "27778 segments")],
-        &[("access.umts.max_transmissions", "4"), ("access.umts.down.pdu", "40 B"), ("access.umts.bler", "7 %")],
+        &[("access.umts.max_transmissions", "4"), ("access.umts.down.pdu", "40 B"), ("access.umts.errors", "7 %")],
     ];
     for set in variants {
         for name in ["umts-384", "umts-64"] {
@@ -93,7 +101,7 @@ fn the_digest_covers_everything_but_the_replications() {
     assert_eq!(plain.len(), 64);
     assert_eq!(plain, digest(&[("replications", "100")]));
     assert_eq!(plain, digest(&[("access.umts.tti", "0.02 s"), ("flow.download.bulk", "16000 kB")]));
-    for change in [("seed", "2"), ("access.umts.up.bler", "0.01"), ("flow.download.transport.label", "other")] {
+    for change in [("seed", "2"), ("access.umts.up.errors", "0.01"), ("flow.download.transport.label", "other")] {
         assert_ne!(plain, digest(&[change]), "{change:?}");
     }
 }
@@ -109,10 +117,10 @@ fn settings_changed_on_the_resolved_file_change_both_directions() {
 
 #[test]
 fn keys_of_a_direction_override_those_of_both() {
-    let loaded = with("umts-384", &[("access.umts.up.rate", "64 kbit/s"), ("access.umts.bler", "0.2")]);
+    let loaded = with("umts-384", &[("access.umts.up.rate", "64 kbit/s"), ("access.umts.errors", "0.2")]);
     let Access::BlockArq(bearer) = &loaded.scenario.access["umts"] else { panic!("it has another type") };
     assert_eq!((bearer.down.rate.as_bps(), bearer.up.rate.as_bps()), (384_000, 64_000));
-    assert_eq!((bearer.down.bler.get(), bearer.up.bler.get()), (0.2, 0.0));
+    assert_eq!((&bearer.down.errors, &bearer.up.errors), (&independent(0.2), &independent(0.0)));
 }
 
 #[test]
@@ -152,7 +160,7 @@ fn what_is_new_can_be_set_in_one_value() {
     assert_eq!(loaded.scenario.flow["third"].transport.name(), "sack");
     assert_eq!(loaded.scenario.link.keys().collect::<Vec<_>>(), ["internet", "backbone"]);
     // An access may also begin with the preset it extends, and then be refined.
-    let access = [("access.slow.extends", "umts-64"), ("access.slow.bler", "0.2"), ("terminal.ben.access", "slow")];
+    let access = [("access.slow.extends", "umts-64"), ("access.slow.errors", "0.2"), ("terminal.ben.access", "slow")];
     assert!(with("two-phones", &access).scenario.access.contains_key("slow"));
     // Without any terminal table there is one named `ue`.
     assert!(with("umts-384", &[("terminal.ue.access", "umts")]).scenario.terminal.contains_key("ue"));
@@ -181,9 +189,9 @@ fn shells_take_the_quotes_and_the_value_stays_a_string() {
 
 #[test]
 fn later_values_win_and_values_can_be_added_to_a_loaded_scenario() {
-    let once = with("umts-384", &[("access.umts.bler", "0.05"), ("seed", "7")]);
-    let changed = once.with_values(&sets(&[("access.umts.bler", "0.2")])).unwrap();
-    assert_eq!(changed.scenario, with("umts-384", &[("seed", "7"), ("access.umts.bler", "0.2")]).scenario);
+    let once = with("umts-384", &[("access.umts.errors", "0.05"), ("seed", "7")]);
+    let changed = once.with_values(&sets(&[("access.umts.errors", "0.2")])).unwrap();
+    assert_eq!(changed.scenario, with("umts-384", &[("seed", "7"), ("access.umts.errors", "0.2")]).scenario);
     assert_eq!((changed.name, changed.summary), (once.name.clone(), once.summary.clone()));
     assert_eq!(mistake(once.with_values(&sets(&[("seed", "x")]))).path(), "seed");
 }
@@ -239,14 +247,14 @@ fn files_extend_files_beside_them() {
     std::fs::create_dir_all(folder.join("parts")).unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("mine.toml", "# Mine\nextends = './parts/base.toml'\nflow.download.transport = './parts/tiny.toml'\n");
-    write("parts/base.toml", "extends = 'umts-64'\naccess.umts = { extends = 'slow.toml', bler = 0.3 }\n");
+    write("parts/base.toml", "extends = 'umts-64'\naccess.umts = { extends = 'slow.toml', errors = 0.3 }\n");
     write("parts/slow.toml", "extends = 'umts-64'\nrate = '32 kbit/s'\n");
     write("parts/tiny.toml", "extends = 'reno'\nmss = '100 B'\n");
     let loaded = load(folder.join("mine.toml").to_str().unwrap(), &[]);
     std::fs::remove_dir_all(&folder).unwrap();
     let loaded = loaded.unwrap();
     let Access::BlockArq(bearer) = &loaded.scenario.access["umts"] else { panic!("it has another type") };
-    assert_eq!((bearer.down.rate.as_bps(), bearer.down.bler.get()), (32_000, 0.3));
+    assert_eq!((bearer.down.rate.as_bps(), &bearer.down.errors), (32_000, &independent(0.3)));
     assert_eq!((loaded.name.as_str(), loaded.summary.as_str()), ("mine", "Mine"));
     assert_eq!(loaded.scenario.flow["download"].transport.name(), "tiny");
 }
@@ -276,4 +284,50 @@ fn absurdly_deep_keys_are_refused() {
     assert_eq!(mistake(load("wired", &sets(&[(&path, "1")]))).mistake(), Mistake::BadSet);
     let value = format!("{}1{}", "[".repeat(50_000), "]".repeat(50_000));
     assert_eq!(mistake(load("wired", &sets(&[("title", &value)]))).mistake(), Mistake::Syntax);
+}
+
+/// The errors of both directions of an access.
+fn errors<'a>(loaded: &'a Loaded, access: &str) -> [&'a ErrorSettings; 2] {
+    [Direction::Down, Direction::Up].map(|way| loaded.scenario.access[access].errors(way).expect("it sends blocks"))
+}
+
+#[test]
+fn a_bare_rate_is_short_for_independent_errors() {
+    // The preset has 0.1 downlink and 0.0 uplink.
+    let blackouts = with("umts-384", &[("access.umts.errors.blackouts", "[{ duration = '1 s' }]")]);
+    let [down, up] = errors(&blackouts, "umts");
+    assert_eq!((&down.model, down.blackouts.len()), (&independent(0.1).model, 1));
+    assert_eq!(up, &independent(0.0), "what is written for one direction alone stays");
+    let rate = with("umts-384", &[("access.umts.errors.rate", "20 %"), ("access.umts.errors.unit", "tti")]);
+    let [down, up] = errors(&rate, "umts");
+    assert_eq!((&down.model, down.unit), (&independent(0.2).model, ErrorUnit::Tti));
+    assert_eq!(up, &independent(0.0));
+    // Another type replaces what was there; a bare rate replaces all.
+    let sets = [("access.umts.down.errors", "{ type = 'gilbert-elliott', rate = 0.1, burst = 4 }")];
+    let bursts = with("umts-384", &sets);
+    assert!(matches!(errors(&bursts, "umts")[0].model, ErrorModel::GilbertElliott(_)));
+    let again = with("umts-384", &[sets[0], ("access.umts.down.errors", "0.3")]);
+    assert_eq!(errors(&again, "umts")[0], &independent(0.3));
+}
+
+#[test]
+fn files_of_errors_are_relative_to_the_file_that_names_them() {
+    let folder = std::env::temp_dir().join(format!("cellwind-error-files-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("measured")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("measured/walk.toml", "transitions = [[0.9, 0.1], [0.5, 0.5]]\nerrors = [0.0, 0.8]\n");
+    write("measured/walk.runs", "0 5\n1 2\n");
+    let errors_of = "down.errors = { type = 'markov', file = 'measured/walk.toml' }\n\
+                     up.errors = { type = 'trace', file = 'measured/walk.runs', blackouts = [{ duration = '1 s' }] }\n";
+    write("bad-air.toml", &format!("extends = 'umts-64'\n{errors_of}"));
+    write("one.toml", "extends = 'umts-64'\naccess.umts = { extends = './bad-air.toml' }\n");
+    let loaded = load(folder.join("one.toml").to_str().unwrap(), &[]).unwrap();
+    let [down, up] = errors(&loaded, "umts");
+    let (ErrorModel::Markov(chain), ErrorModel::Trace(trace)) = (&down.model, &up.model) else { panic!("{down:?}") };
+    assert_eq!((chain.transitions.len(), chain.errors[1].get(), &chain.file), (2, 0.8, &None));
+    assert_eq!((trace.record.len(), trace.record.errors()), (7, 2));
+    // The chain stands in the resolved scenario, the record beside it.
+    let text = loaded.scenario.to_toml().unwrap();
+    assert_eq!(parse(&text, "one", &[]).unwrap().scenario, loaded.scenario);
+    std::fs::remove_dir_all(folder).unwrap();
 }

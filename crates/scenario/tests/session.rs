@@ -225,11 +225,29 @@ fn a_change_of_several_values_is_applied_whole_or_not_at_all() {
     // Alone each of them leaves room for a block, but not both: 16 kbit/s for 10 ms carry 20 bytes.
     session.apply(&set(&[("access.a.rate", "16 kbit/s")])).unwrap();
     session.drain_facts().count();
-    let refused = session.apply(&set(&[("access.a.bler", "0.5"), ("access.a.tti", "10 ms")])).unwrap_err();
+    let refused = session.apply(&set(&[("access.a.errors", "0.5"), ("access.a.tti", "10 ms")])).unwrap_err();
     assert_eq!(refused, ChangeError::NoBlock { access: "a".into() });
     assert_eq!(session.drain_facts().count(), 0);
     session.apply(&set(&[("access.a.tti", "10 ms"), ("access.a.rate", "32 kbit/s")])).unwrap();
     assert_eq!(session.drain_facts().count(), 4); // two patches for each direction
+}
+
+#[test]
+fn errors_change_while_a_session_runs() {
+    // A TTI of 20 ms carries the two blocks of a packet of 80 bytes. What is lost goes again at once.
+    let access = "[access.a]\ntype = \"block-arq\"\nrate = \"32 kbit/s\"\npdu = \"40 B\"\ntti_start = \"on-demand\"\n";
+    let loaded = parse(access, "live", &[]).unwrap();
+    let mut session = Session::live(&loaded, 0, true);
+    let errors = |value: &str| loaded.change_set(&[("access.a.errors".into(), value.into())]).unwrap();
+    // Everything up to 500 ms is lost: the TTI that begins there is the first that arrives.
+    session.apply(&errors("{ blackouts = [{ duration = '500 ms' }] }")).unwrap();
+    session.inject(0, Down, Packet { header: 40, payload: 40, ..packet(0) }).unwrap();
+    assert_eq!(finish(&mut session), [(520, Down, 0)]);
+    session.apply(&errors("0.0")).unwrap();
+    session.inject(0, Down, Packet { header: 40, payload: 40, ..packet(1) }).unwrap();
+    assert_eq!(finish(&mut session), [(540, Down, 1)]);
+    let report = loaded.change_set(&[("access.a.errors".into(), "{ type = 'trace', file = 'burst' }".into())]);
+    assert!(report.unwrap_err().to_string().contains("did you mean `bursts`?"));
 }
 
 #[test]

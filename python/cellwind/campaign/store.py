@@ -297,8 +297,8 @@ def default_directory(scenarios: Sequence[ScenarioInfo], live: bool = False) -> 
 def directory_name(name: str) -> str:
     """A name as one directory: as it is when every file system takes it, else cleaned and marked with a hash.
 
-    >>> directory_name("umts-384[access.umts.bler=0.1]")
-    'umts-384[access.umts.bler=0.1]'
+    >>> directory_name("umts-384[access.umts.errors=0.1]")
+    'umts-384[access.umts.errors=0.1]'
     """
     plain = unicodedata.normalize("NFC", name)
     clean = re.sub(r"[^\w.,=+@()\[\] -]", "_", plain, flags=re.ASCII).strip(" ").lstrip(".") or "_"

@@ -45,7 +45,7 @@ fast = "umts-384"                   # a preset as it is
 
 [access.slow]
 extends = "umts-64"                 # a preset with another value
-bler = "5 %"
+errors = "5 %"
 
 [terminal.anna]
 access = "fast"

@@ -170,12 +170,24 @@ def _direction(where: str, settings: Table, direction: str) -> tuple[Callable[[s
     return lambda key: f"{where}.{direction}.{key}" if key in own else f"{where}.{key}", {**both, **own}
 
 
+def _frame_error_rate(where: str, errors: float | Table) -> float:
+    """The share of TTIs in error, where they are so independently; a bare number is short for that."""
+    if not isinstance(errors, dict):
+        return errors
+    if errors["type"] != "independent":
+        raise UnfitError(f"{where}.type", "errors come in bursts", '"independent" would fit')
+    if errors.get("blackouts"):
+        raise UnfitError(f"{where}.blackouts", "all is lost during them", "errors without would fit")
+    return float(errors["rate"])
+
+
 def _block_arq(place: Callable[[str], str], bearer: Table) -> _Bearer:
     if bearer["pdu"] != "one per TTI":
         raise UnfitError(place("pdu"), "errors strike the blocks of a TTI one by one", '"one per TTI" would fit')
-    if bearer["bler"] > 0 and bearer["delivery"] != "in-sequence":
+    fer = _frame_error_rate(place("errors"), bearer["errors"])
+    if fer > 0 and bearer["delivery"] != "in-sequence":
         reason = "packets that overtake others look like losses to TCP"
-        raise UnfitError(place("delivery"), reason, '"in-sequence" would fit, and so would bler = 0')
+        raise UnfitError(place("delivery"), reason, '"in-sequence" would fit, and so would errors = 0')
     tti_s, ret_s = seconds(bearer["tti"]), seconds(bearer["feedback_delay"])
     if bearer["tti_start"] == "grid":
         # A block that is back within a TTI waits for the next.
@@ -185,7 +197,7 @@ def _block_arq(place: Callable[[str], str], bearer: Table) -> _Bearer:
         place,
         rate_bps=bits_per_second(bearer["rate"]),
         tti_s=tti_s,
-        fer=bearer["bler"],
+        fer=fer,
         ret_s=ret_s,
         delay_s=seconds(bearer["delay"]),
         queue=str(bearer["queue"]),

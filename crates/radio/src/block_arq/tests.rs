@@ -1,8 +1,10 @@
 //! The bearer alone: packets in, packets out, with errors at chosen places.
 
 use super::*;
+use crate::errors::settings::ErrorSettings;
 use crate::settings::PduSize;
 use cellwind_engine::packet::Flags;
+use cellwind_engine::random::IndependentErrors;
 use cellwind_engine::units::{Probability, Rate, Size};
 
 /// 384 kbit/s with 20-ms TTIs: 960 bytes each, no errors, no delays.
@@ -11,7 +13,7 @@ fn settings() -> BlockArqSettings {
         rate: Rate::from_kbps(384),
         tti: Span::from_millis(20),
         pdu: PduSize::OnePerTti,
-        bler: Probability::ZERO,
+        errors: ErrorSettings::default(),
         feedback_delay: Span::from_millis(60),
         max_transmissions: Attempts::Unlimited,
         delivery: Delivery::OutOfSequence,
@@ -21,8 +23,8 @@ fn settings() -> BlockArqSettings {
     }
 }
 
-fn bler(probability: f64) -> BlockArqSettings {
-    BlockArqSettings { bler: Probability::new(probability).unwrap(), ..settings() }
+fn erring(probability: f64) -> BlockArqSettings {
+    BlockArqSettings { errors: ErrorSettings::independent(Probability::new(probability).unwrap()), ..settings() }
 }
 
 fn bearer(settings: &BlockArqSettings) -> BlockArq {
@@ -109,7 +111,7 @@ fn a_tti_starts_on_demand_or_on_the_grid() {
 fn an_erroneous_block_returns_to_the_head_after_the_feedback_delay() {
     // The block is in error in the TTI that ends at t: it is sent again in the first TTI from t + 60 ms on,
     // before any new block.
-    let mut bearer = bearer(&bler(0.3));
+    let mut bearer = bearer(&erring(0.3));
     let packets: Vec<_> = (0..40).map(|n| (0, packet(n, 960))).collect();
     let (_, facts) = run(&mut bearer, &packets);
     let ends: Vec<(u64, u64, bool)> = facts
@@ -131,10 +133,10 @@ fn a_packet_does_not_wait_for_a_block_that_comes_back_later() {
     // The first packet's block is in error in the TTI that ends at 20 and comes back at 80; the packet that
     // arrives at 30 finds an idle link.
     let seed = (0..100).find(|&seed| {
-        let mut errors = IndependentErrors::new(bler(0.3).bler, Stream::new(seed, 0, "errors"));
+        let mut errors = IndependentErrors::new(Probability::new(0.3).unwrap(), Stream::new(seed, 0, "errors"));
         [errors.strikes(), errors.strikes(), errors.strikes()] == [true, false, false]
     });
-    let mut bearer = BlockArq::new(&bler(0.3), Stream::new(seed.unwrap(), 0, "errors")).unwrap();
+    let mut bearer = BlockArq::new(&erring(0.3), Stream::new(seed.unwrap(), 0, "errors")).unwrap();
     let (left, _) = run(&mut bearer, &[(0, packet(0, 600)), (30, packet(1, 600))]);
     assert_eq!(left, [(50, 1), (100, 0)]);
 }
@@ -143,7 +145,7 @@ fn a_packet_does_not_wait_for_a_block_that_comes_back_later() {
 fn in_sequence_delivery_never_reorders_and_out_of_sequence_does() {
     let packets: Vec<_> = (0..200).map(|n| (n, packet(n, 400))).collect();
     for (delivery, ordered) in [(Delivery::InSequence, true), (Delivery::OutOfSequence, false)] {
-        let mut bearer = bearer(&BlockArqSettings { delivery, ..bler(0.2) });
+        let mut bearer = bearer(&BlockArqSettings { delivery, ..erring(0.2) });
         let (left, _) = run(&mut bearer, &packets);
         assert_eq!(left.len(), 200);
         assert_eq!(left.is_sorted_by_key(|&(_, n)| n), ordered);
@@ -153,7 +155,7 @@ fn in_sequence_delivery_never_reorders_and_out_of_sequence_does() {
 #[test]
 fn undelivered_blocks_fall_off_by_the_error_rate() {
     // Lundsten, section 5.2.3: after n retransmissions a block is still missing with probability 0.1^(n+1).
-    let mut bearer = bearer(&BlockArqSettings { feedback_delay: Span::ZERO, ..bler(0.1) });
+    let mut bearer = bearer(&BlockArqSettings { feedback_delay: Span::ZERO, ..erring(0.1) });
     let packets: Vec<_> = (0..100_000).map(|n| (n * 40, packet(n, 960))).collect();
     let (_, facts) = run(&mut bearer, &packets);
     for transmissions in 1..=3 {
@@ -170,10 +172,10 @@ fn undelivered_blocks_fall_off_by_the_error_rate() {
 }
 
 #[test]
-fn a_saturated_bearer_takes_one_over_one_minus_bler_longer() {
+fn a_saturated_bearer_takes_one_over_one_minus_the_error_rate_longer() {
     // 10 000 blocks at 10 %: the number of transmissions has mean 11 111 and deviation 35.
     let packets: Vec<_> = (0..10_000).map(|n| (0, packet(n, 960))).collect();
-    let (left, _) = run(&mut bearer(&bler(0.1)), &packets);
+    let (left, _) = run(&mut bearer(&erring(0.1)), &packets);
     let ttis = left.iter().map(|&(ms, _)| ms).max().unwrap() as f64 / 20.0;
     assert!((ttis - 11_111.0).abs() < 200.0, "{ttis}");
 }
@@ -181,7 +183,7 @@ fn a_saturated_bearer_takes_one_over_one_minus_bler_longer() {
 #[test]
 fn a_block_is_given_up_after_its_last_transmission() {
     for delivery in [Delivery::InSequence, Delivery::OutOfSequence] {
-        let limited = BlockArqSettings { max_transmissions: Attempts::AtMost(2), delivery, ..bler(0.4) };
+        let limited = BlockArqSettings { max_transmissions: Attempts::AtMost(2), delivery, ..erring(0.4) };
         let mut bearer = bearer(&limited);
         let packets: Vec<_> = (0..500).map(|n| (n * 10, packet(n, 700))).collect();
         let (left, facts) = run(&mut bearer, &packets);
@@ -273,7 +275,7 @@ fn a_block_that_comes_back_is_cut_to_the_new_size() {
     // four pieces. Until then packet 1 takes three TTIs, and the fourth begins at 80 ms: the pieces go first, until
     // 160 ms, then the rest of packet 1 and packet 2.
     let slower = set(BlockArqSettings { rate: Rate::from_kbps(96), ..settings() });
-    let mut bearer = bearer(&bler(0.999_999));
+    let mut bearer = bearer(&erring(0.999_999));
     let left = with_deeds(&mut bearer, &[(10, &slower)]);
     assert_eq!(left, [(160, 0), (180, 1), (260, 2)]);
     assert_eq!(*bearer.blocks(), Blocks { sent: 13, resent: 4, dropped: 0 });
@@ -290,7 +292,7 @@ fn packets_keep_their_order_after_a_decrease_of_the_delay() {
 #[test]
 fn packets_that_need_not_wait_any_more_leave_at_once() {
     // Packet 0 is lost in its first TTI and back at 80 ms; packets 1 and 2 are there at 40 and 60 ms.
-    let in_sequence = BlockArqSettings { delivery: Delivery::InSequence, ..bler(0.999_999) };
+    let in_sequence = BlockArqSettings { delivery: Delivery::InSequence, ..erring(0.999_999) };
     let fine = set(BlockArqSettings { delivery: Delivery::InSequence, ..settings() });
     assert_eq!(with_deeds(&mut bearer(&in_sequence), &[(10, &fine)]), [(100, 0), (100, 1), (100, 2)]);
     let any_order = set(settings());
@@ -298,7 +300,7 @@ fn packets_that_need_not_wait_any_more_leave_at_once() {
     assert_eq!(left, [(70, 1), (70, 2), (100, 0)]);
     // And back again: packet 1 has left out of sequence, packet 2 waits.
     let out_of_sequence = set(BlockArqSettings { delivery: Delivery::OutOfSequence, ..settings() });
-    let left = with_deeds(&mut bearer(&bler(0.999_999)), &[(10, &out_of_sequence), (50, &fine)]);
+    let left = with_deeds(&mut bearer(&erring(0.999_999)), &[(10, &out_of_sequence), (50, &fine)]);
     assert_eq!(left, [(40, 1), (100, 0), (100, 2)]);
 }
 
@@ -323,14 +325,14 @@ fn while_it_is_held_no_tti_begins() {
     assert_eq!(left, [(20, 0), (1040, 1), (1060, 2)]);
     // An erroneous block waits as well.
     let fine = set(settings());
-    let left = with_deeds(&mut bearer(&bler(0.999_999)), &[(10, &hold), (11, &fine), (1005, &release)]);
+    let left = with_deeds(&mut bearer(&erring(0.999_999)), &[(10, &hold), (11, &fine), (1005, &release)]);
     assert_eq!(left, [(1025, 0), (1045, 1), (1065, 2)]);
 }
 
 #[test]
 fn all_that_has_not_left_is_handed_back_in_the_order_it_came() {
     // At 70 ms: packet 0 comes back at 80 ms, packet 1 leaves at 140 ms, packet 2 at 160 ms.
-    let far = BlockArqSettings { delay: Span::from_millis(100), ..bler(0.999_999) };
+    let far = BlockArqSettings { delay: Span::from_millis(100), ..erring(0.999_999) };
     let mut bearer = bearer(&far);
     let mut out = Outbox::new(false);
     (0..3).for_each(|n| bearer.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out));

@@ -86,7 +86,7 @@ class Cell:
         import cellwind
 
         values: dict[str, Any] = {
-            "access.umts.bler": self.tbler,
+            "access.umts.errors": self.tbler,
             "access.umts.delivery": self.delivery.replace("_", "-"),
             f"flow.{FLOW}.transport.extends": "vegas-lo" if self.tcp == "vegas" else "reno",
         }

@@ -52,7 +52,7 @@ feedback_delay = "60 ms"
 max_transmissions = "unlimited"
 
 [access.umts.up]
-bler = 0.0
+errors = 0.0
 
 [flow.download]
 bulk = "1 segment"
@@ -143,7 +143,7 @@ class Cell:
             "link.internet.delay": f"{internet_ms} ms",
             "access.umts.delay": f"{umts_ms} ms",
             "access.umts.rate": f"{self.rate_kbps} kbit/s",
-            "access.umts.bler": self.bler,
+            "access.umts.errors": self.bler,
             "access.umts.pdu": "one per TTI" if self.pdu == "tti" else self.pdu,
             "access.umts.delivery": self.delivery.replace("_", "-"),
             "flow.download.bulk": f"{self.packets} segments",

@@ -54,11 +54,11 @@ pdu = "one per TTI"
 delay = "57.5 ms"
 feedback_delay = "190 ms"
 max_transmissions = "unlimited"
-bler = 0.1
+errors = 0.1
 
 [access.umts.up]
 rate = "32 kbit/s"
-bler = 0.0
+errors = 0.0
 """
 
 _HANDOVER = """

@@ -1,0 +1,148 @@
+//! The files of error processes, read when their scenario is loaded.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cellwind_engine::directions::Direction;
+use cellwind_radio::access::Access;
+use cellwind_radio::errors::markov::{MarkovFile, MarkovSettings};
+use cellwind_radio::errors::settings::ErrorModel;
+use cellwind_radio::errors::trace::{Record, TraceSettings};
+
+use crate::de::from_node;
+use crate::error::{Mistake, ScenarioError, quoted};
+use crate::node::Node;
+use crate::presets::{ERROR_FILES, ErrorFile};
+use crate::read;
+use crate::source::{Origin, Source};
+
+/// Files that were read.
+#[derive(Default)]
+pub struct ErrorFiles {
+    chains: BTreeMap<PathBuf, MarkovFile>,
+    records: BTreeMap<PathBuf, Arc<Record>>,
+}
+
+/// What a `file` refers to.
+enum Target {
+    ReadyMade(&'static ErrorFile),
+    Path(PathBuf),
+}
+
+impl ErrorFiles {
+    /// Reads what the errors of the access `name` refer to, whose table stands in `tree`.
+    pub fn read(&mut self, access: &mut Access, name: &str, tree: &Node) -> Result<(), ScenarioError> {
+        for direction in Direction::BOTH {
+            let Some(errors) = access.errors_mut(direction) else { continue };
+            let exact = ["access", name, direction.word(), "errors", "file"];
+            let both = ["access", name, "errors", "file"];
+            let path = if tree.find(&exact).is_some() { &exact[..] } else { &both };
+            let written = tree.find(path);
+            let folder = written.map_or_else(PathBuf::new, |node| node.origin.source.directory.clone());
+            let found = match &mut errors.model {
+                ErrorModel::Markov(settings) => self.chain(settings, folder),
+                ErrorModel::Trace(settings) => self.record(settings, folder),
+                _ => Ok(()),
+            };
+            found.map_err(|error| match written {
+                // What is wrong inside a file has its place there.
+                _ if error.has_place() => error.note(format!("it is named by {}", path.join("."))),
+                Some(node) => error.with_path(path).at(&node.origin),
+                None => error.with_path(path),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn chain(&mut self, settings: &mut MarkovSettings, folder: PathBuf) -> Result<(), ScenarioError> {
+        let Some(name) = &settings.file else { return Ok(()) };
+        if settings.is_written_here() {
+            let message = "a chain is either in a file or written here";
+            return Err(ScenarioError::new(Mistake::Conflict, message).found("`file` beside keys of the chain"));
+        }
+        let target = Target::find(name, folder, "toml")?;
+        let file = match self.chains.get(&target.identity()) {
+            Some(file) => file.clone(),
+            None => {
+                let file = chain_of(&target.source(name)?)?;
+                self.chains.insert(target.identity(), file.clone());
+                file
+            }
+        };
+        settings.fill_in(file);
+        Ok(())
+    }
+
+    fn record(&mut self, settings: &mut TraceSettings, folder: PathBuf) -> Result<(), ScenarioError> {
+        let target = Target::find(&settings.file, folder, "runs")?;
+        settings.record = match self.records.get(&target.identity()) {
+            Some(record) => record.clone(),
+            None => {
+                let record = Arc::new(record_of(&target.source(&settings.file)?)?);
+                self.records.insert(target.identity(), record.clone());
+                record
+            }
+        };
+        if let Target::Path(path) = target {
+            settings.file = std::path::absolute(&path).unwrap_or(path).display().to_string();
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    /// The file `name`, relative to `folder`; a name without `/` and `.` is that of a ready-made one.
+    fn find(name: &str, folder: PathBuf, ending: &str) -> Result<Target, ScenarioError> {
+        if name.contains(['/', '\\', '.']) {
+            return Ok(Target::Path(folder.join(name).components().collect()));
+        }
+        let of_kind = || ERROR_FILES.iter().filter(|file| file.ending == ending);
+        of_kind().find(|file| file.name == name).map(Target::ReadyMade).ok_or_else(|| {
+            ScenarioError::new(Mistake::UnknownPreset, "there is no ready-made file of this name")
+                .found(quoted(name))
+                .known(name, of_kind().map(|file| file.name))
+                .note(format!("another file is named by its path, such as \"./other.{ending}\""))
+        })
+    }
+
+    fn identity(&self) -> PathBuf {
+        match self {
+            Target::ReadyMade(file) => PathBuf::from(file.name),
+            Target::Path(path) => path.clone(),
+        }
+    }
+
+    fn source(&self, name: &str) -> Result<Arc<Source>, ScenarioError> {
+        match self {
+            Target::ReadyMade(file) => Ok(Source::preset(format!("<preset errors/{}>", file.name), file.text)),
+            Target::Path(path) => read::file(path)
+                .map_err(|error| error.found(quoted(name)).note(format!("it was looked for as {}", path.display()))),
+        }
+    }
+}
+
+fn chain_of(source: &Arc<Source>) -> Result<MarkovFile, ScenarioError> {
+    let node = Node::parse(source).map_err(|error| match error.mistake() {
+        Mistake::EmptyFile => error.allowed("the keys `transitions` and `errors`"),
+        _ => error,
+    })?;
+    let file: MarkovFile = from_node(&node)?;
+    file.check().map_err(|unfit| {
+        let place = (0..=unfit.keys.len()).rev().find_map(|length| node.find(&unfit.keys[..length]));
+        let error = ScenarioError::new(Mistake::BadValue, unfit.message).found(unfit.found).allowed(unfit.allowed);
+        error.with_path(&unfit.keys).at(&place.unwrap_or(&node).origin)
+    })?;
+    Ok(file)
+}
+
+fn record_of(source: &Arc<Source>) -> Result<Record, ScenarioError> {
+    Record::parse(&source.text).map_err(|bad| {
+        let error = ScenarioError::new(Mistake::BadValue, bad.message).allowed(bad.allowed);
+        let error = match &source.text[bad.span.clone()] {
+            "" => error,
+            found => error.found(quoted(found)),
+        };
+        error.at(&Origin::new(source, bad.span))
+    })
+}
