@@ -21,6 +21,8 @@ use crate::errors::settings::ErrorSettings;
 use crate::settings::BlockArqSettings;
 
 /// An access network.
+// A scenario has few of them, so that their size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Access {

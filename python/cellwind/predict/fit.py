@@ -172,7 +172,7 @@ def _direction(where: str, settings: Table, direction: str) -> tuple[Callable[[s
 
 def _frame_error_rate(where: str, errors: float | Table) -> float:
     """The share of TTIs in error, where they are so independently; a bare number is short for that."""
-    if not isinstance(errors, dict):
+    if not isinstance(errors, Mapping):
         return errors
     if errors["type"] != "independent":
         raise UnfitError(f"{where}.type", "errors come in bursts", '"independent" would fit')

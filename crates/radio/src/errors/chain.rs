@@ -124,20 +124,20 @@ fn stationary(table: &[Vec<f64>]) -> Option<Vec<f64>> {
     if (1..count).any(|at| !leads_to(table, 0, |to| to == at) || !leads_to(table, at, |to| to == 0)) {
         return None;
     }
+    // Rows of the states that are left; the shares of each state that was taken out stay in its column.
     let mut left = table.to_vec();
     for last in (1..count).rev() {
-        let out: f64 = left[last][..last].iter().sum();
-        for from in 0..last {
-            left[from][last] /= out;
-            let share = left[from][last];
-            for to in 0..last {
-                left[from][to] += share * left[last][to];
-            }
+        let (rest, taken) = left.split_at_mut(last);
+        let out: f64 = taken[0][..last].iter().sum();
+        for row in rest {
+            row[last] /= out;
+            let share = row[last];
+            row[..last].iter_mut().zip(&taken[0]).for_each(|(way, by)| *way += share * by);
         }
     }
     let mut weights = vec![1.0];
     for at in 1..count {
-        weights.push((0..at).map(|from| weights[from] * left[from][at]).sum());
+        weights.push(weights.iter().zip(&left).map(|(weight, row)| weight * row[at]).sum());
     }
     let sum: f64 = weights.iter().sum();
     Some(weights.iter().map(|weight| weight / sum).collect())
