@@ -38,7 +38,7 @@ max_transmissions = "unlimited"
 
 [access.umts.up]
 rate = "{UPLINK_KBPS} kbit/s"
-bler = 0.0
+errors = 0.0
 """
 
 
@@ -91,7 +91,7 @@ class Transfer:
             f"{transport}.initial_window": "1 segment",
             f"{transport}.delayed_ack": {"every": 1, "timer": "200 ms", "quick": 0},
             "access.umts.rate": f"{self.rate_kbps} kbit/s",
-            "access.umts.bler": self.fer,
+            "access.umts.errors": self.fer,
             "access.umts.feedback_delay": f"{1000 * self.ret_ttis * TTI_S:g} ms",
             "access.umts.tti_start": self.starts,
         }
