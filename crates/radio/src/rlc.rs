@@ -8,6 +8,7 @@ use cellwind_engine::time::Span;
 use self::pdu::{Reset, Status};
 use self::sn::Sn;
 
+pub mod one_way;
 pub mod pdu;
 pub mod sdu;
 pub mod settings;
