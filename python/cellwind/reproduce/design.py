@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from .published import Paper, PublishedRow
 from .quantities import Factor, Point, Quantity
@@ -21,7 +21,20 @@ if TYPE_CHECKING:
     from cellwind.report.figure import Figure
     from cellwind.scenario import Scenario
 
+
+class Cell(Hashable, Protocol):
+    """A cell that says itself which scenario it is, given the values of what the paper leaves open, by their path."""
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether nothing in it is random."""
+
+    def scenario(self, choices: Mapping[str, Any]) -> Scenario:
+        """Its scenario."""
+
+
 C = TypeVar("C", bound=Hashable)
+K = TypeVar("K", bound=Cell)
 O = TypeVar("O")  # noqa: E741 (an observation)
 
 Clock = Literal["simulated", "live"]
@@ -195,3 +208,22 @@ class Design(Generic[C, O]):
     def count(self, cell: C, options: RunOptions) -> int:
         """How often a simulated cell is run."""
         return 1 if self.is_deterministic(cell) else options.replications or self.replications(cell)
+
+
+def design_of(
+    paper: Paper,
+    plans: Mapping[str, Plan[K, O]],
+    observe: Callable[[K, FactTable], O],
+    part: Callable[[K], str] = lambda _: "",
+) -> Design[K, O]:
+    """The design of a paper whose cells say themselves which scenarios they are.
+
+    ``part`` is the part of the document that a cell belongs to, whose choices it gets besides those for all.
+    """
+    return Design(
+        paper=paper,
+        plans=plans,
+        scenario=lambda cell: cell.scenario(paper.settings_of(part(cell))),
+        is_deterministic=lambda cell: cell.is_deterministic,
+        observe=observe,
+    )

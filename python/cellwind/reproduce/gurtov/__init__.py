@@ -8,11 +8,12 @@ So did P9 (``lifetime``), whose runs are ``lifetime_cells`` and are read by ``li
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from cellwind.analysis.series import FactTable
 
-from ..design import REPLICATIONS, Design, Plan
+from ..design import REPLICATIONS, Design, Plan, design_of
 from ..published import Paper
 from . import case_study, delay, duplicates, lifetime, lifetime_observed, reselections, responses, restoring
 from .cells import Cell
@@ -37,12 +38,8 @@ def _observe(cell: Cell | Run | Lifetime, facts: FactTable) -> Any:
 
 def design(paper: Paper) -> Design[Any, Any]:
     """How the experiments of the papers are run."""
-    return Design(
-        paper=paper,
-        plans=plans(),
-        scenario=lambda cell: cell.scenario(paper.settings_of(cell.paper)),
-        is_deterministic=lambda cell: cell.is_deterministic,
-        observe=_observe,
+    return replace(
+        design_of(paper, plans(), _observe, part=lambda cell: cell.paper),
         traces_all=lambda cell: isinstance(cell, Cell | Lifetime) or cell == reselections.LOSSY.run,
         replications=lambda cell: 100 if isinstance(cell, Run | Lifetime) else REPLICATIONS,
         live_at_once=24,  # four packets a second each

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-
-from cellwind.report.figure import Figure
 
 from ..design import Bench, Plan
 from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from . import traces
-from .runs import FLOW, Run, Transfer, of_transport, transfer
+from .runs import FLOW, Run, Transfer, numbers, of_transport, transfer
 
 GurtovBench = Bench[Any, Any]
 
@@ -110,31 +108,23 @@ def plans() -> dict[str, Plan[Any, Any]]:
     }
 
 
-def _of(bench: GurtovBench, factor: str, runs: Mapping[str, Run], read: Callable[[Transfer], float]) -> Quantity:
-    return Quantity.of(Point({factor: name}, float(read(transfer(bench, run)))) for name, run in runs.items())
-
-
-def _sequences(runs: Mapping[str, Run], title: str) -> Callable[[GurtovBench], list[Figure]]:
-    return lambda bench: [traces.sequence(title.format(name), transfer(bench, run)) for name, run in runs.items()]
-
-
 def _figure_1() -> Plan[Any, Any]:
     return Plan(
         traces=list(TCPS.values()),
         quantities=lambda bench: {
-            "spurious_fast_retransmits": _of(bench, "tcp", TCPS, lambda seen: len(seen.fast_retransmits_s)),
-            "redundant_retransmissions": _of(bench, "tcp", TCPS, lambda seen: seen.redundant),
-            "outstanding": _of(bench, "tcp", TCPS, lambda seen: seen.outstanding),
+            "spurious_fast_retransmits": numbers(bench, "tcp", TCPS, lambda seen: len(seen.fast_retransmits_s)),
+            "redundant_retransmissions": numbers(bench, "tcp", TCPS, lambda seen: seen.redundant),
+            "outstanding": numbers(bench, "tcp", TCPS, lambda seen: seen.outstanding),
         },
-        figures=_sequences(TCPS, "A delay of 15 s, timestamps on, bug fix off: {}"),
+        figures=traces.sequences(TCPS, "A delay of 15 s, timestamps on, bug fix off: {}"),
     )
 
 
 def _figure_2() -> Plan[Any, Any]:
     return Plan(
         traces=list(RESTARTED.values()),
-        quantities=lambda bench: {"timeouts": _of(bench, "restart", RESTARTED, lambda seen: len(seen.timeouts_s))},
-        figures=_sequences(RESTARTED, "Reno, one segment lost, timer restarted on fast retransmit: {}"),
+        quantities=lambda bench: {"timeouts": numbers(bench, "restart", RESTARTED, lambda seen: len(seen.timeouts_s))},
+        figures=traces.sequences(RESTARTED, "Reno, one segment lost, timer restarted on fast retransmit: {}"),
     )
 
 
@@ -150,9 +140,9 @@ def _figure_3() -> Plan[Any, Any]:
         measure=lambda bench, row, _: _earlier(bench, "reno"),
         quantities=lambda bench: {
             "earlier_s": Quantity.of(_earlier(bench, tcp) for tcp in UNTIMED),
-            "spurious_timeouts": _of(bench, "tcp", UNTIMED, lambda seen: len(seen.spurious_s)),
+            "spurious_timeouts": numbers(bench, "tcp", UNTIMED, lambda seen: len(seen.spurious_s)),
         },
-        figures=_sequences(UNTIMED, "The same delay with one sample per window: {}"),
+        figures=traces.sequences(UNTIMED, "The same delay with one sample per window: {}"),
     )
 
 
@@ -167,10 +157,10 @@ def _figure_4() -> Plan[Any, Any]:
     return Plan(
         traces=list(TIMED.values()),
         quantities=lambda bench: {
-            "timeouts": _of(bench, "timestamps", TIMED, lambda seen: len(seen.timeouts_s)),
-            "retransmissions_on_duplicates": _of(bench, "timestamps", TIMED, on_duplicates),
+            "timeouts": numbers(bench, "timestamps", TIMED, lambda seen: len(seen.timeouts_s)),
+            "retransmissions_on_duplicates": numbers(bench, "timestamps", TIMED, on_duplicates),
         },
-        figures=_sequences(TIMED, "Reno, one segment lost, timestamps {}"),
+        figures=traces.sequences(TIMED, "Reno, one segment lost, timestamps {}"),
     )
 
 
@@ -192,10 +182,10 @@ def _figure_5() -> Plan[Any, Any]:
         traces=list(CAREFUL.values()),
         measure=measure,
         quantities=lambda bench: {
-            "spurious_fast_retransmits": _of(bench, "tcp", CAREFUL, lambda seen: len(seen.fast_retransmits_s)),
-            "download_time": _of(bench, "tcp", CAREFUL, lambda seen: seen.duration_s),
+            "spurious_fast_retransmits": numbers(bench, "tcp", CAREFUL, lambda seen: len(seen.fast_retransmits_s)),
+            "download_time": numbers(bench, "tcp", CAREFUL, lambda seen: seen.duration_s),
         },
-        figures=_sequences(CAREFUL, "Careful bug fix, duplicate acknowledgements: {}"),
+        figures=traces.sequences(CAREFUL, "Careful bug fix, duplicate acknowledgements: {}"),
     )
 
 
@@ -203,9 +193,9 @@ def _figure_6() -> Plan[Any, Any]:
     return Plan(
         traces=[*CONGESTED.values(), *AFTER_TIMEOUT.values()],
         quantities=lambda bench: {
-            "losses": _of(bench, "tcp", CONGESTED, lambda seen: len(seen.lost_s)),
-            "download_time": _of(bench, "tcp", CONGESTED, lambda seen: seen.duration_s),
-            "spurious_timeouts": _of(bench, "tcp", AFTER_TIMEOUT, lambda seen: len(seen.spurious_s)),
+            "losses": numbers(bench, "tcp", CONGESTED, lambda seen: len(seen.lost_s)),
+            "download_time": numbers(bench, "tcp", CONGESTED, lambda seen: seen.duration_s),
+            "spurious_timeouts": numbers(bench, "tcp", AFTER_TIMEOUT, lambda seen: len(seen.spurious_s)),
         },
-        figures=_sequences({**CONGESTED, **AFTER_TIMEOUT}, "Careful bug fix, duplicate acknowledgements: {}"),
+        figures=traces.sequences({**CONGESTED, **AFTER_TIMEOUT}, "Careful bug fix, duplicate acknowledgements: {}"),
     )

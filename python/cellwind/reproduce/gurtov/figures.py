@@ -13,6 +13,7 @@ def sequence(title: str, run: Observation | LifetimeObservation, note: str) -> F
     import numpy as np
 
     seen = run.sequence
+    expired_s = run.expired_s if isinstance(run, LifetimeObservation) else np.array([])
     series = [
         Series("acknowledged", "step", seen.acked.time_s, seen.acked.value * 1e-3, color="grey", width=0.8),
         Series("sent", "points", seen.sent.time_s, seen.sent.value * 1e-3, size=2.0),
@@ -21,7 +22,7 @@ def sequence(title: str, run: Observation | LifetimeObservation, note: str) -> F
     for name, time_s, color in (
         ("lost on the link", run.lost_data_s, "purple"),
         ("lost in the queue", run.queue_losses_s, "amber"),
-        ("expired in the queue", getattr(run, "expired_s", ()), "purple"),
+        ("expired in the queue", expired_s, "purple"),
     ):
         if len(time_s):
             series.append(Series(name, "points", time_s, np.zeros(len(time_s)), color=color, mark="bar"))  # type: ignore[arg-type]

@@ -227,7 +227,7 @@ def _plan(runs: Mapping[str, Run], measure: Callable[[Transfer, str], float], sh
         traces=list(runs.values()),
         measure=lambda bench, row, _: Point(value=measure(transfer(bench, runs[shown]), str(row.factors["event"]))),
         quantities=lambda bench: _counts(bench, runs),
-        figures=lambda bench: [traces.sequence(f"{title}: {name}", transfer(bench, run)) for name, run in runs.items()],
+        figures=traces.sequences(runs, f"{title}: {{}}"),
     )
 
 

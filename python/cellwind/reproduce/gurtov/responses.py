@@ -13,7 +13,7 @@ from ..design import Bench, Plan
 from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from . import traces
-from .runs import FLOW, Run, Transfer, at, of_transport, transfer
+from .runs import FLOW, Run, Transfer, at, numbers, of_transport, transfer
 
 GurtovBench = Bench[Any, Any]
 
@@ -110,18 +110,6 @@ def plans() -> dict[str, Plan[Any, Any]]:
     }
 
 
-def _of(bench: GurtovBench, factor: str, runs: Mapping[Any, Run], read: Callable[[Transfer], float]) -> Quantity:
-    """One number of each run, by one factor."""
-    return Quantity.of(Point({factor: name}, float(read(transfer(bench, run)))) for name, run in runs.items())
-
-
-def _sequences(runs: Mapping[Any, Run], title: str) -> Callable[[GurtovBench], list[Figure]]:
-    return lambda bench: [
-        traces.sequence(title.format(str(name).replace("_", " ")), transfer(bench, run), until_s=30.0)
-        for name, run in runs.items()
-    ]
-
-
 def _figure_1() -> Plan[Any, Any]:
     def measure(bench: GurtovBench, row: PublishedRow, _: str) -> Point:
         samples = transfer(bench, SACK["bandwidth_change"]).timer.samples
@@ -143,7 +131,10 @@ def _figure_1() -> Plan[Any, Any]:
         }
 
     return Plan(
-        traces=list(SACK.values()), measure=measure, quantities=quantities, figures=_sequences(SACK, "SACK and a {}")
+        traces=list(SACK.values()),
+        measure=measure,
+        quantities=quantities,
+        figures=traces.sequences(SACK, "SACK and a {}", until_s=30.0),
     )
 
 
@@ -159,7 +150,7 @@ def _rate(seen: Transfer) -> float:
 def _figure_2() -> Plan[Any, Any]:
     def quantities(bench: GurtovBench) -> dict[str, Quantity]:
         def of(read: Callable[[Transfer], float]) -> Quantity:
-            points = _of(bench, "case", SACK_EIFEL, read).points
+            points = numbers(bench, "case", SACK_EIFEL, read).points
             return Quantity.of(Point({**point.factors, "tcp": "sack_eifel"}, point.value) for point in points)
 
         return {
@@ -171,7 +162,7 @@ def _figure_2() -> Plan[Any, Any]:
     return Plan(
         traces=list(SACK_EIFEL.values()),
         quantities=quantities,
-        figures=_sequences(SACK_EIFEL, "SACK with Eifel and a {}"),
+        figures=traces.sequences(SACK_EIFEL, "SACK with Eifel and a {}", until_s=30.0),
     )
 
 
@@ -187,10 +178,10 @@ def _figure_3() -> Plan[Any, Any]:
         traces=list(ONE_LOST.values()),
         measure=measure,
         quantities=lambda bench: {
-            "timeouts": _of(bench, "bug_fix", ONE_LOST, _series),
-            "fast_retransmits": _of(bench, "bug_fix", ONE_LOST, lambda seen: len(seen.fast_retransmits_s)),
+            "timeouts": numbers(bench, "bug_fix", ONE_LOST, _series),
+            "fast_retransmits": numbers(bench, "bug_fix", ONE_LOST, lambda seen: len(seen.fast_retransmits_s)),
         },
-        figures=_sequences(ONE_LOST, "Reno with Eifel, a delayed segment lost, bug fix {}"),
+        figures=traces.sequences(ONE_LOST, "Reno with Eifel, a delayed segment lost, bug fix {}", until_s=30.0),
     )
 
 
@@ -204,10 +195,10 @@ def _figure_4() -> Plan[Any, Any]:
         traces=list(ALL_LOST.values()),
         measure=lambda bench, row, _: Point(value=_series(transfer(bench, ALL_LOST[str(row.factors["tcp"])]))),
         quantities=lambda bench: {
-            "timeouts": _of(bench, "tcp", ALL_LOST, _series),
-            "recovery_s": _of(bench, "tcp", ALL_LOST, recovery_s),
+            "timeouts": numbers(bench, "tcp", ALL_LOST, _series),
+            "recovery_s": numbers(bench, "tcp", ALL_LOST, recovery_s),
         },
-        figures=_sequences(ALL_LOST, "{} with Eifel, all delayed segments but one lost"),
+        figures=traces.sequences(ALL_LOST, "{} with Eifel, all delayed segments but one lost", until_s=30.0),
     )
 
 
@@ -222,11 +213,11 @@ def _figure_5() -> Plan[Any, Any]:
     return Plan(
         traces=list(OPTIONS.values()),
         quantities=lambda bench: {
-            "segments_on_first_acks": _of(bench, "option", OPTIONS, on_first_acks),
-            "cwnd_after": _of(bench, "option", OPTIONS, lambda seen: seen.after(seen.window.cwnd)),
-            "ssthresh_after": _of(bench, "option", OPTIONS, lambda seen: seen.after(seen.window.ssthresh)),
+            "segments_on_first_acks": numbers(bench, "option", OPTIONS, on_first_acks),
+            "cwnd_after": numbers(bench, "option", OPTIONS, lambda seen: seen.after(seen.window.cwnd)),
+            "ssthresh_after": numbers(bench, "option", OPTIONS, lambda seen: seen.after(seen.window.ssthresh)),
         },
-        figures=_sequences(OPTIONS, "Option {} after a spurious timeout in slow start"),
+        figures=traces.sequences(OPTIONS, "Option {} after a spurious timeout in slow start", until_s=30.0),
     )
 
 

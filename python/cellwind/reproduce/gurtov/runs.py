@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from cellwind.analysis.series import FactTable, Points, RoundTrip, TimeSequence, Window, rtt, time_sequence, window
+
+from ..quantities import Point, Quantity
 
 if TYPE_CHECKING:
     from cellwind.analysis.series import Floats
@@ -164,3 +166,10 @@ def transfer(bench: Bench[Any, Any], run: Run) -> Transfer:
     found = bench.observed(run)
     assert isinstance(found, Transfer)
     return found
+
+
+def numbers(
+    bench: Bench[Any, Any], factor: str, runs: Mapping[Any, Run], read: Callable[[Transfer], float]
+) -> Quantity:
+    """One number of each run, by one factor. Raises NotRunError."""
+    return Quantity.of(Point({factor: name}, float(read(transfer(bench, run)))) for name, run in runs.items())

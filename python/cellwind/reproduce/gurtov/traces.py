@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from cellwind.report.figure import Axis, Color, Figure, Mark, Series
 
+from ..design import Bench
 from ..quantities import Point
-from .runs import Transfer
+from .runs import Run, Transfer, transfer
 
 _COLORS: tuple[Color, ...] = ("blue", "red", "green", "amber")
 _MARKS: tuple[Mark, ...] = ("dot", "triangle", "diamond", "cross")
@@ -45,6 +47,18 @@ def sequence(title: str, seen: Transfer, note: str = "", until_s: float | None =
         note=note,
         height=380,
     )
+
+
+def sequences(
+    runs: Mapping[Any, Run], title: str, until_s: float | None = None
+) -> Callable[[Bench[Any, Any]], list[Figure]]:
+    """The figures of a plan: the sequence of each run, under a title that the run's name is put into."""
+
+    def drawn(bench: Bench[Any, Any]) -> list[Figure]:
+        names = {str(name).replace("_", " "): run for name, run in runs.items()}
+        return [sequence(title.format(name), transfer(bench, run), until_s=until_s) for name, run in names.items()]
+
+    return drawn
 
 
 def _held(seen: Transfer) -> tuple[Sequence[float], Sequence[float]]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..design import Design, Plan
+from ..design import Design, Plan, design_of
 from ..published import Paper
 from . import parts, round_trips, transfers
 from .cells import Cell
@@ -36,11 +36,4 @@ def plans() -> dict[str, Plan[Cell, Observation]]:
 
 def design(paper: Paper) -> Design[Cell, Observation]:
     """How the experiments of the paper are run."""
-    choices = paper.settings
-    return Design(
-        paper=paper,
-        plans=plans(),
-        scenario=lambda cell: cell.scenario(choices),
-        is_deterministic=lambda cell: cell.is_deterministic,
-        observe=observe,
-    )
+    return design_of(paper, plans(), observe)

@@ -6,7 +6,9 @@ table and figure.
 
 from __future__ import annotations
 
-from ..design import Design
+from dataclasses import replace
+
+from ..design import Design, design_of
 from ..published import Paper
 from .cells import Cell, aliases
 from .observed import Observation, observe
@@ -15,12 +17,4 @@ from .plans import plans
 
 def design(paper: Paper) -> Design[Cell, Observation]:
     """How the experiments of the thesis are run."""
-    choices = paper.settings
-    return Design(
-        paper=paper,
-        plans=plans(),
-        scenario=lambda cell: cell.scenario(choices),
-        is_deterministic=lambda cell: cell.is_deterministic,
-        observe=observe,
-        aliases=aliases,
-    )
+    return replace(design_of(paper, plans(), observe), aliases=aliases)
