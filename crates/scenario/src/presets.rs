@@ -73,7 +73,7 @@ pub const PRESETS: &[Preset] = presets! {
         "ns2-tahoe" "ns2-reno" "ns2-newreno" "ns2-sack1" "ns2-fack" "ns2-vegas" "ns2-fulltcp"
         "linux-2.4" "linux-2.4-gurtov" "linux-2.2" "freebsd-4.1" "windows-98"
     }
-    Application "application/" { "web" "web-http-1.0" "request-reply-small" "request-reply-medium" "request-reply-large" "voip-g711" "voip-g729" "voip-amr-12.2" "video" "news-ticker" }
+    Application "application/" { "web" "web-http-1.0" "request-reply-small" "request-reply-medium" "request-reply-large" "ping" "voip-g711" "voip-g729" "voip-amr-12.2" "video" "news-ticker" }
 };
 
 /// A file of an error process, as embedded.

@@ -71,6 +71,11 @@ impl Cell {
         self.schedulers.get_mut(direction).share(free, wishes);
     }
 
+    /// Takes back blocks that a terminal was granted and did not send.
+    pub fn give_back(&mut self, direction: Direction, terminal: u32, blocks: u32) {
+        self.schedulers.get_mut(direction).give_back(terminal, blocks);
+    }
+
     /// Whether a terminal may have a dedicated channel; it has it then, and those at whose expense it does are added to
     /// `preempted`.
     pub fn admit(&mut self, terminal: u32, preempted: &mut Vec<u32>) -> bool {

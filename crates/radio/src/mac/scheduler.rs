@@ -91,8 +91,8 @@ impl Scheduler {
         (terminal.octets_per_tti, terminal.block, terminal.priority) = (octets_per_tti, block, priority);
     }
 
-    /// Shares out one TTI: `resource` is the part of it that is there, `wishes` come in the order of the terminals' numbers,
-    /// those without a wish left out.
+    /// Shares out one TTI: `resource` is the part of it that is there, `wishes` leaves out who has none. Of two who are equal,
+    /// the one that stands first comes first.
     pub fn share(&mut self, resource: f64, wishes: &mut [Wish]) {
         self.tti += 1;
         let mut entries = std::mem::take(&mut self.entries);
@@ -138,6 +138,14 @@ impl Scheduler {
         }
         self.entries = entries;
         self.hand_out(wishes);
+    }
+
+    /// Takes back what a terminal was granted and had no use for.
+    pub fn give_back(&mut self, terminal: u32, blocks: u32) {
+        let terminal = &mut self.terminals[terminal as usize];
+        let unused = f64::from(blocks) * terminal.cost();
+        terminal.credit += unused;
+        self.bank += unused;
     }
 
     /// Turns credit into whole blocks: first those that are covered by it, then one more each for those who are furthest from

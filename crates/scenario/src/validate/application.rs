@@ -31,6 +31,11 @@ pub fn check(application: &ApplicationSettings) -> Result<(), Found> {
     match application {
         A::Files(files) => check_files(files),
         A::RequestReply(settings) => request_reply(settings),
+        A::Ping(ping) => {
+            not_zero(&["application", "size"], ping.size)?;
+            takes_time(&["application", "interval"], ping.interval)?;
+            at_least_one(&["application", "count"], ping.count)
+        }
         A::Web(settings) => web(settings),
         A::Cbr(cbr) => {
             not_zero(&["application", "packet"], cbr.packet)?;
@@ -71,7 +76,7 @@ pub fn carries(application: &ApplicationSettings, protocol: &Protocol) -> Result
     let error = ScenarioError::new(Mistake::Conflict, message).found(format!("{}, {why}", protocol.word()));
     Err((
         &["transport"],
-        error.allowed("TCP, such as transport = \"sack\"; cbr, on-off, news, voip and trace run over any"),
+        error.allowed("TCP, such as transport = \"sack\"; cbr, on-off, news, voip, ping and trace run over any"),
     ))
 }
 

@@ -9,6 +9,7 @@ use cellwind_engine::time::Time;
 use super::collector::Collector;
 use super::files::Files;
 use super::lines::Lines;
+use super::ping::{Echo, Pinger};
 use super::report::Report;
 use super::request_reply::Requester;
 use super::responder::Responder;
@@ -45,6 +46,8 @@ enum Role {
     Responder(Responder),
     Collector(Collector),
     Requester(Requester),
+    Pinger(Pinger),
+    Echo(Echo),
     Browser(Browser),
     Viewer(Viewer),
 }
@@ -58,6 +61,8 @@ macro_rules! each {
             Role::Responder($of) => $call,
             Role::Collector($of) => $call,
             Role::Requester($of) => $call,
+            Role::Pinger($of) => $call,
+            Role::Echo($of) => $call,
             Role::Browser($of) => $call,
             Role::Viewer($of) => $call,
         }
@@ -146,6 +151,7 @@ impl End {
         let role = match settings {
             A::Files(files) => Role::Files(Files::new(files)),
             A::RequestReply(_) | A::Video(_) => Role::Responder(Responder::new(false)),
+            A::Ping(_) => Role::Echo(Echo),
             A::Web(web) => Role::Responder(Responder::new(web.closes_after_reply())),
             A::Cbr(cbr) => scheduled(Schedule::Cbr(cbr.schedule())),
             A::OnOff(on_off) => scheduled(Schedule::OnOff(on_off.schedule(chance))),
@@ -162,6 +168,7 @@ impl End {
         use ApplicationSettings as A;
         let role = match settings {
             A::RequestReply(settings) => Role::Requester(Requester::new(settings)),
+            A::Ping(settings) => Role::Pinger(Pinger::new(settings, start)),
             A::Web(web) => Role::Browser(Browser::new(web)),
             A::Video(video) => Role::Viewer(Viewer::new(video, start)),
             A::Voip(voip) => Role::Collector(Collector::until(start + voip.length())),

@@ -8,6 +8,7 @@ use super::cbr::CbrSettings;
 use super::files::FilesSettings;
 use super::news::NewsSettings;
 use super::on_off::OnOffSettings;
+use super::ping::PingSettings;
 use super::request_reply::RequestReplySettings;
 use super::trace::TraceSettings;
 use super::video::VideoSettings;
@@ -22,6 +23,8 @@ pub enum ApplicationSettings {
     Files(FilesSettings),
     /// Transactions of a request and a reply.
     RequestReply(RequestReplySettings),
+    /// Echo requests and replies.
+    Ping(PingSettings),
     /// Web pages.
     Web(WebSettings),
     /// Packets at a constant rate.
@@ -41,6 +44,7 @@ pub enum ApplicationSettings {
 deserialize_by_type!(ApplicationSettings {
     Files(settings: FilesSettings),
     RequestReply(settings: RequestReplySettings),
+    Ping(settings: PingSettings),
     Web(settings: WebSettings),
     Cbr(settings: CbrSettings),
     OnOff(settings: OnOffSettings),
@@ -56,6 +60,7 @@ impl ApplicationSettings {
         match self {
             ApplicationSettings::Files(_) => "files",
             ApplicationSettings::RequestReply(_) => "request-reply",
+            ApplicationSettings::Ping(_) => "ping",
             ApplicationSettings::Web(_) => "web",
             ApplicationSettings::Cbr(_) => "cbr",
             ApplicationSettings::OnOff(_) => "on-off",
@@ -69,11 +74,12 @@ impl ApplicationSettings {
     /// Whether the end that takes the content asks for it; if not, the other end sends by itself.
     pub const fn is_pulled(&self) -> bool {
         use ApplicationSettings as A;
-        matches!(self, A::RequestReply(_) | A::Web(_) | A::Video(_))
+        matches!(self, A::RequestReply(_) | A::Ping(_) | A::Web(_) | A::Video(_))
     }
 
     /// Whether every message must arrive for the application to come to its end.
     pub const fn needs_reliability(&self) -> bool {
-        self.is_pulled() || matches!(self, ApplicationSettings::Files(_))
+        use ApplicationSettings as A;
+        matches!(self, A::RequestReply(_) | A::Web(_) | A::Video(_) | A::Files(_))
     }
 }

@@ -264,6 +264,15 @@ fn a_terminal_with_a_longer_tti_takes_what_was_gathered_for_it() {
 }
 
 #[test]
+fn what_is_given_back_is_there_for_the_next_tti() {
+    let mut cell = Cell::of(Discipline::FairThroughput, &[960.0]);
+    assert_eq!(cell.tti(1.0), [24]);
+    cell.scheduler.give_back(0, 10);
+    assert_eq!(cell.tti(0.0), [10]);
+    assert_eq!(cell.tti(0.0), [0]);
+}
+
+#[test]
 fn the_level_of_shares_is_the_one_of_a_sorted_search() {
     // Against the textbook way: sort, and fill from the smallest need on.
     let mut stream = Stream::new(1, 0, "needs");
