@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import re
 import subprocess
 from collections.abc import Callable
 from statistics import fmean
@@ -328,6 +329,11 @@ def test_the_command_prints_a_table_and_what_was_simulated(cellwind: CommandLine
     assert "Download time (s)" in said
     assert "Note: the transport begins with 3 segments" in said
     assert "simulated" not in cellwind(*wanted).stdout
+
+
+def test_downloads_that_are_not_completed_do_not_count(cellwind: CommandLine) -> None:
+    wanted = ["predict", "umts-384", "--set", "access.umts.delivery=in-sequence", "--set", "stop_at=100 ms"]
+    assert re.search(r"Download time \(s\) +\S+ +– +– +0 +–", cellwind(*wanted, "--simulate").stdout)
 
 
 def test_the_command_answers_in_json(cellwind: CommandLine) -> None:

@@ -135,20 +135,16 @@ def _comparison(pairs: Sequence[Pair]) -> Any:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, min_width=min(60, width()))
-    for heading, justify in (
-        ("", "left"),
-        ("model", "right"),
-        ("simulated", "right"),
-        ("± 95 %", "right"),
-        ("difference", "right"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("")
+    for heading in ("model", "simulated", "± 95 %", "n", "difference"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for pair in pairs:
         difference = pair.difference
         table.add_row(
             f"{pair.name} ({pair.unit})",
             f"{pair.predicted * pair.scale:.4g}",
             *pair.simulated.text(pair.scale),
+            str(pair.simulated.n),
             "–" if difference is None else f"{100 * difference:+.1f} %",
         )
     return table

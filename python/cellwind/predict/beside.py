@@ -45,7 +45,7 @@ def beside(
     import cellwind
 
     rows = cellwind.run([scenario], replications=replications, jobs=jobs).records
-    flows = [flow for record in rows for flow in record.flows]
+    flows = [flow for record in rows for flow in record.flows if flow["completed"]]
     download = prediction.download
     goodput = 8 * download.file_bytes / download.with_set_up_s
 

@@ -286,7 +286,7 @@ def _nothing_is_given_up(down: _Bearer, download: Download) -> None:
 def _notes(transport: Table, payload: int, download: Download) -> list[str]:
     """What the scenario has and the model has not, where the difference is one of some round trips."""
     notes = []
-    first = _initial_window(transport["initial_window"], payload)
+    first = min(_initial_window(transport["initial_window"], payload), download.packets)
     if first > 1:
         notes.append(
             f"the transport begins with {first} segments, the model with one: "
