@@ -68,7 +68,7 @@ class Recorder:
         self.told.append(pairs)
         return 1.5
 
-    def handover(self, to: str, **options: str | None) -> float:
+    def handover(self, to: str, **options: str | bool | None) -> float:
         self.told.append((to, options))
         return 2.5
 
@@ -132,7 +132,7 @@ def test_every_verb_reaches_the_run(runtime: Path) -> None:
         assert recorder.told == [
             [("link.internet.delay", '"200 ms"')],
             [("a.b", "1"), ("c.d", "true")],
-            ("wlan", {"terminal": None, "delay": "2 s", "buffering": None}),
+            ("wlan", {"terminal": None, "delay": "2 s", "buffering": None, "soft": False}),
             ("5 s", "ue"),
         ]
         with pytest.raises(ControlError, match="no such value"):

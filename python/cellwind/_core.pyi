@@ -597,7 +597,13 @@ class Emulation:
         """Changes several settings at one instant."""
 
     def handover(
-        self, to: str, *, terminal: str | None = None, delay: str | None = None, buffering: str | None = None
+        self,
+        to: str,
+        *,
+        terminal: str | None = None,
+        delay: str | None = None,
+        buffering: str | None = None,
+        soft: bool = False,
     ) -> float:
         """Moves a terminal to another access."""
 

@@ -303,8 +303,9 @@ impl Emulation {
         terminal: Option<&str>,
         delay: Option<&str>,
         buffering: Option<&str>,
+        soft: bool,
     ) -> Result<Time, EmulationError> {
-        self.change(self.loaded.change_handover(to, terminal, delay, buffering)?)
+        self.change(self.loaded.change_handover(to, terminal, delay, buffering, soft)?)
     }
 
     /// Holds all transmission for a while, as an event of a scenario does. Returns from when.

@@ -46,6 +46,8 @@ pub enum Reason {
     NotANumber,
     /// Neither a number nor one of the words that are allowed.
     UnknownWord,
+    /// Not one of the words that are allowed, where there are only words.
+    NotAWord,
     /// A number below zero.
     Negative,
     /// Not a whole number of the smallest unit, which is named.
@@ -71,6 +73,7 @@ impl fmt::Display for Reason {
             Reason::UnknownUnit(unit) => write!(f, "{unit:?} is not one of the units"),
             Reason::NotANumber => f.write_str("it does not begin with a decimal number"),
             Reason::UnknownWord => f.write_str("it is neither a decimal number with a unit nor a word known here"),
+            Reason::NotAWord => f.write_str("it is none of the words known here"),
             Reason::Negative => f.write_str("it is negative"),
             Reason::NotWhole(smallest) => write!(f, "it is not a whole number of {smallest}"),
             Reason::TooLarge(largest) => write!(f, "it is more than {largest}"),

@@ -22,6 +22,15 @@ impl Meter {
         Meter { amounts: amounts.into_iter().map(Size::as_bytes).collect(), bytes: 0 }
     }
 
+    /// Calls at one more amount, which has not been reached.
+    pub fn call_at(&mut self, amount: Size) {
+        let amount = amount.as_bytes();
+        let place = self.amounts.partition_point(|&other| other < amount);
+        if self.amounts.get(place) != Some(&amount) {
+            self.amounts.insert(place, amount);
+        }
+    }
+
     /// What has passed: whole packets, headers included.
     pub fn passed(&self) -> Size {
         Size::from_bytes(self.bytes)

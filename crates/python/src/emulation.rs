@@ -178,7 +178,7 @@ impl Emulation {
     }
 
     /// Moves a terminal to another access.
-    #[pyo3(signature = (to, *, terminal = None, delay = None, buffering = None))]
+    #[pyo3(signature = (to, *, terminal = None, delay = None, buffering = None, soft = false))]
     fn handover(
         &self,
         py: Python<'_>,
@@ -186,8 +186,9 @@ impl Emulation {
         terminal: Option<&str>,
         delay: Option<&str>,
         buffering: Option<&str>,
+        soft: bool,
     ) -> PyResult<f64> {
-        instant(py.detach(|| self.emulation.handover(to, terminal, delay, buffering)))
+        instant(py.detach(|| self.emulation.handover(to, terminal, delay, buffering, soft)))
     }
 
     /// Holds transmission for a while.

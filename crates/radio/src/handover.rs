@@ -2,7 +2,8 @@
 //!
 //! O. Teyeb, "Quality of packet services in UMTS and heterogeneous networks" (2006), sections 7.2.1 and 7.2.2: while
 //! the terminal moves, no packet leaves. What is in flight in the old access and what arrives meanwhile is dropped or
-//! kept; what is kept enters the new access at the end of the handover, as if it arrived at that instant.
+//! kept; what is kept enters the new access at the end of the handover, as if it arrived at that instant. In a soft
+//! handover (section 7.1) the terminal is in both, and no packet is lost or waits.
 
 use std::collections::VecDeque;
 
@@ -24,6 +25,8 @@ pub struct Handover {
     access: u8,
     /// The place in the scenario of each access, by its number.
     places: Vec<u16>,
+    /// Accesses that soft handovers have left, in the order in which they were left: they may still hold packets.
+    legs: Vec<u8>,
     moving: Option<Moving>,
     /// Packets for the new access, in their order.
     kept: VecDeque<Packet>,
@@ -40,7 +43,14 @@ struct Moving {
 impl Handover {
     /// A switch whose terminal is in the first of the accesses that have these places in the scenario.
     pub fn new(places: Vec<u16>) -> Self {
-        Handover { access: 0, places, moving: None, kept: VecDeque::new(), traffic: Traffic::default() }
+        Handover {
+            access: 0,
+            places,
+            legs: Vec::new(),
+            moving: None,
+            kept: VecDeque::new(),
+            traffic: Traffic::default(),
+        }
     }
 
     /// The access that the terminal is in, or moves to.
@@ -58,11 +68,14 @@ impl Handover {
         self.traffic.check(self.kept.iter())
     }
 
-    /// Begins to move to another access, which takes `delay`.
+    /// Begins to move to another access, which takes `delay`. Gives the accesses that may hold packets, the one that
+    /// has the oldest first.
     ///
-    /// The caller then makes the old access hand back what it holds, before any other packet arrives. A handover that
+    /// The caller then makes these hand back what they hold, before any other packet arrives. A handover that
     /// is still going on is replaced; what it has kept counts as in flight.
-    pub fn begin(&mut self, now: Time, access: u8, delay: Span, buffering: Buffering, out: &mut Outbox) {
+    pub fn begin(&mut self, now: Time, access: u8, delay: Span, buffering: Buffering, out: &mut Outbox) -> Vec<u8> {
+        let mut left = std::mem::take(&mut self.legs);
+        left.push(self.access);
         self.access = access;
         self.moving = Some(Moving { ends: now + delay, buffering });
         out.fact(Fact::new(FactKind::HandoverStarted, FlowId::NONE).values(self.place(), delay.as_nanos()));
@@ -70,6 +83,34 @@ impl Handover {
             for packet in std::mem::take(&mut self.kept) {
                 self.discard(&packet, out);
             }
+        }
+        left
+    }
+
+    /// Moves to another access while what is in flight in the old one goes on there. Where the new one is faster, packets
+    /// overtake others.
+    ///
+    /// A handover that is still going on is over; what it has kept goes to the new access.
+    pub fn begin_soft(&mut self, access: u8, out: &mut Outbox) {
+        if access == self.access && self.moving.is_none() {
+            return; // nothing moves
+        }
+        if access != self.access {
+            self.legs.retain(|&leg| leg != access && leg != self.access);
+            self.legs.push(self.access);
+            self.access = access;
+        }
+        out.fact(Fact::new(FactKind::HandoverStarted, FlowId::NONE).values(self.place(), 0));
+        self.end(out);
+    }
+
+    /// The terminal is in its new access.
+    fn end(&mut self, out: &mut Outbox) {
+        self.moving = None;
+        let kept = self.kept.len() as u64;
+        out.fact(Fact::new(FactKind::HandoverEnded, FlowId::NONE).values(self.place(), kept));
+        for packet in std::mem::take(&mut self.kept) {
+            self.pass(&packet, out);
         }
     }
 
@@ -101,14 +142,8 @@ impl Machine for Handover {
     }
 
     fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
-        if self.moving.is_none_or(|moving| moving.ends > now) {
-            return;
-        }
-        self.moving = None;
-        let kept = self.kept.len() as u64;
-        out.fact(Fact::new(FactKind::HandoverEnded, FlowId::NONE).values(self.place(), kept));
-        for packet in std::mem::take(&mut self.kept) {
-            self.pass(&packet, out);
+        if self.moving.is_some_and(|moving| moving.ends <= now) {
+            self.end(out);
         }
     }
 
@@ -162,6 +197,34 @@ mod tests {
     fn full_buffering_keeps_what_is_in_flight_as_well_and_in_order() {
         let left = vec![(0, 0, 0), (30, 1, 1), (30, 1, 2), (30, 1, 3), (40, 1, 4)];
         assert_eq!(moved(Buffering::Full), (left, vec![]));
+    }
+
+    #[test]
+    fn a_soft_handover_keeps_the_old_leg_until_a_hard_one_breaks_all() {
+        let mut switch = Handover::new(vec![0, 1, 2]);
+        let mut out = Outbox::new(true);
+        let mut ports = |switch: &mut Handover, deed: &dyn Fn(&mut Handover, &mut Outbox)| {
+            deed(switch, &mut out);
+            switch.check().unwrap();
+            out.take_packets().map(|(Port(port), _)| port).collect::<Vec<_>>()
+        };
+        let packet =
+            |switch: &mut Handover, out: &mut Outbox| switch.on_packet(Time::ZERO, Port(0), &Packet::EMPTY, out);
+        assert_eq!(ports(&mut switch, &packet), [0]);
+        assert_eq!(ports(&mut switch, &|switch, out| switch.begin_soft(1, out)), [0; 0]);
+        assert_eq!(ports(&mut switch, &packet), [1]);
+        assert_eq!(switch.next_timeout(), None);
+        // By way of 2 back to 0: the legs are left in the order 1, 2; 0 holds what comes now, too.
+        ports(&mut switch, &|switch, out| [2, 0, 0].map(|to| switch.begin_soft(to, out)).iter().for_each(drop));
+        assert_eq!(ports(&mut switch, &packet), [0]);
+        let end = Span::from_millis(20);
+        ports(&mut switch, &|switch, out| {
+            assert_eq!(switch.begin(Time::ZERO, 1, end, Buffering::Full, out), [1, 2, 0]);
+        });
+        assert_eq!(ports(&mut switch, &packet), [0; 0]);
+        // A soft handover ends the hard one before its time; nothing is left of its legs.
+        assert_eq!(ports(&mut switch, &|switch, out| switch.begin_soft(1, out)), [1]);
+        ports(&mut switch, &|switch, out| assert_eq!(switch.begin(Time::ZERO, 2, end, Buffering::Full, out), [1]));
     }
 
     #[test]

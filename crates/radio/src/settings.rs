@@ -1,5 +1,6 @@
 //! Settings of the radio bearers.
 
+use cellwind_engine::directions::Direction;
 use cellwind_engine::time::Span;
 use cellwind_engine::units::{Rate, Size};
 use cellwind_path::settings::QueueLimit;
@@ -78,8 +79,7 @@ impl BlockArqSettings {
 }
 
 /// What becomes of packets while their terminal moves from one access to another (Teyeb, section 7.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Buffering {
     /// What is in flight when the handover starts and what arrives during it is dropped.
     #[default]
@@ -88,6 +88,44 @@ pub enum Buffering {
     Intermediate,
     /// Both are kept for the new access.
     Full,
+}
+
+/// What becomes of packets in each direction during a handover.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bufferings {
+    /// On the way to the terminal.
+    pub down: Buffering,
+    /// On the way from it.
+    pub up: Buffering,
+}
+
+impl Bufferings {
+    /// The same for both directions.
+    pub const fn both(buffering: Buffering) -> Self {
+        Bufferings { down: buffering, up: buffering }
+    }
+
+    /// That of one direction.
+    pub const fn get(&self, direction: Direction) -> Buffering {
+        match direction {
+            Direction::Down => self.down,
+            Direction::Up => self.up,
+        }
+    }
+}
+
+/// How a terminal changes from one access to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It leaves the old access before it is in the new one (Teyeb, section 7.1).
+    Hard {
+        /// How long it is in neither.
+        delay: Span,
+        /// What becomes of packets meanwhile.
+        buffering: Bufferings,
+    },
+    /// It is in both: what is in flight in the old access arrives there, what comes goes through the new one.
+    Soft,
 }
 
 /// Size of a block.

@@ -10,7 +10,7 @@ use schemars::{Schema, json_schema};
 
 use crate::mac::cell::settings::Decibels;
 use crate::rlc::settings::Timer;
-use crate::settings::{Attempts, PduSize};
+use crate::settings::{Attempts, Buffering, Bufferings, PduSize};
 
 impl Text for PduSize {
     const EXPECTED: &'static str = r#"a size such as "40 B", or "one per TTI""#;
@@ -32,6 +32,48 @@ impl fmt::Display for PduSize {
         match self {
             PduSize::OnePerTti => f.write_str("one per TTI"),
             PduSize::Bytes(size) => size.fmt(f),
+        }
+    }
+}
+
+impl Buffering {
+    const ALL: [(&'static str, Buffering); 3] =
+        [("none", Buffering::None), ("intermediate", Buffering::Intermediate), ("full", Buffering::Full)];
+
+    fn of_word(word: &str) -> Result<Self, Reason> {
+        Self::ALL.into_iter().find(|&(known, _)| known == word).map(|(_, found)| found).ok_or(Reason::NotAWord)
+    }
+
+    fn word(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+}
+
+impl Text for Bufferings {
+    const EXPECTED: &'static str =
+        r#""none", "intermediate", "full", or one for each direction as in "none down, full up""#;
+    const PATTERN: &'static str =
+        "^((none|intermediate|full)|(none|intermediate|full) +down *, *(none|intermediate|full) +up)$";
+
+    fn from_number(_: f64) -> Result<Self, Reason> {
+        Err(Reason::NotAWord)
+    }
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        let Some((down, up)) = text.split_once(',') else { return Buffering::of_word(text).map(Bufferings::both) };
+        let of = |part: &str, way: &str| match part.trim().split_once(' ') {
+            Some((word, direction)) if direction.trim() == way => Buffering::of_word(word),
+            _ => Err(Reason::NotAWord),
+        };
+        Ok(Bufferings { down: of(down, "down")?, up: of(up, "up")? })
+    }
+}
+
+impl fmt::Display for Bufferings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bufferings { down, up } if down == up => f.write_str(down.word()),
+            Bufferings { down, up } => write!(f, "{} down, {} up", down.word(), up.word()),
         }
     }
 }
@@ -122,5 +164,23 @@ impl fmt::Display for Decibels {
     }
 }
 
-impl_text!(PduSize, Timer, Decibels);
+impl_text!(Bufferings, PduSize, Timer, Decibels);
 impl_text!(no_serialize Attempts);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bufferings_survive_their_text() {
+        for text in ["none", "intermediate", "full", "none down, full up", "full down, intermediate up"] {
+            assert_eq!(text.parse::<Bufferings>().unwrap().to_string(), text);
+        }
+        let uneven = "none  down ,full up".parse::<Bufferings>().unwrap();
+        assert_eq!(uneven, Bufferings { down: Buffering::None, up: Buffering::Full });
+        assert_eq!("full down, full up".parse(), Ok(Bufferings::both(Buffering::Full)));
+        for text in ["", "some", "none up, full down", "none down", "none, full"] {
+            assert_eq!(text.parse::<Bufferings>().unwrap_err().reason, Reason::NotAWord, "{text}");
+        }
+    }
+}

@@ -23,6 +23,7 @@ use cellwind_transport::bulk::{ENDLESS, Sink, Source};
 
 use crate::change::{Change, Planned, When};
 use crate::machines::AnyMachine;
+use crate::mobility::Way;
 use crate::model::{Bulk, Flow, Protocol, Scenario};
 use cellwind_engine::directions::{Direction, Directions};
 
@@ -164,6 +165,10 @@ fn may_move(scenario: &Scenario) -> Vec<Vec<usize>> {
             may_be_in[usize::from(terminal)].push(usize::from(to));
         }
     }
+    for way in &scenario.ways {
+        let networks = way.networks.iter().map(|network| usize::from(network.access));
+        may_be_in[usize::from(way.terminal)].extend(networks);
+    }
     may_be_in.iter_mut().for_each(keep_first);
     may_be_in
 }
@@ -175,6 +180,9 @@ fn moves(scenario: &Scenario) -> Vec<bool> {
         if let Change::Handover { terminal, .. } = planned.change {
             moves[usize::from(terminal)] = true;
         }
+    }
+    for way in &scenario.ways {
+        moves[usize::from(way.terminal)] = true;
     }
     moves
 }
@@ -460,12 +468,13 @@ impl<'a> Builder<'a> {
         Direct { links, terminals, entries }
     }
 
-    /// Whether any event waits for an amount of data.
+    /// Whether any event or way waits for an amount of data.
     fn has_meters(&self) -> bool {
-        self.scenario.plan.iter().any(|planned| matches!(planned.when, When::After { .. }))
+        let waits = |planned: &Planned| matches!(planned.when, When::After { .. });
+        self.scenario.plan.iter().any(waits) || self.scenario.ways.iter().any(Way::counts)
     }
 
-    /// The count of what a terminal is delivered, if an event waits for it or it is wanted anyway.
+    /// The count of what a terminal is delivered, if an event or its way waits for it or it is wanted anyway.
     fn add_meter(&mut self, place: usize, is_wanted: bool) -> Option<MachineId> {
         let amount = |planned: &Planned| match planned.when {
             When::After { terminal, amount } if usize::from(terminal) == place => Some(amount),
@@ -474,7 +483,8 @@ impl<'a> Builder<'a> {
         let amounts: Vec<Size> = self.scenario.plan.iter().filter_map(amount).collect();
         let (name, _) = self.scenario.terminal.get_index(place)?;
         let meter = AnyMachine::Meter(Meter::new(amounts.clone()));
-        (is_wanted || !amounts.is_empty()).then(|| self.world.add(format!("meter/{name}"), meter))
+        let is_counted = self.scenario.ways.iter().any(|way| usize::from(way.terminal) == place && way.counts());
+        (is_wanted || is_counted || !amounts.is_empty()).then(|| self.world.add(format!("meter/{name}"), meter))
     }
 
     /// Wires stages one after the other, and the last one to `end`.

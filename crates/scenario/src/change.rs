@@ -6,7 +6,7 @@ use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
 use cellwind_engine::world::Stalled;
 use cellwind_path::settings::LinkSettings;
-use cellwind_radio::settings::Buffering;
+use cellwind_radio::settings::Manner;
 use serde::de::Error as _;
 
 use crate::de::from_node;
@@ -17,6 +17,10 @@ use crate::node::{Node, Table, Value};
 use crate::resolve::Assignment;
 use crate::validate;
 use cellwind_engine::directions::Direction;
+
+mod moves;
+
+pub(crate) use moves::ways;
 
 /// A change of a running session. Whoever applies it neither parses nor waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,10 +33,8 @@ pub enum Change {
         terminal: u16,
         /// The access's place in the scenario.
         to: u16,
-        /// How long it takes.
-        delay: Span,
-        /// What becomes of packets meanwhile.
-        buffering: Buffering,
+        /// How.
+        manner: Manner,
         /// How often the terminal repeats its last acknowledgement at the end.
         duplicate_acks: u32,
     },
@@ -54,6 +56,8 @@ pub enum Change {
 pub struct Patch {
     /// The place of the link or access in the scenario.
     pub(crate) place: usize,
+    /// The place of the only terminal whose bearers of the access it concerns, if it is one.
+    pub(crate) terminal: Option<usize>,
     pub(crate) direction: Direction,
     /// The keys that change; the other settings stay as they are when the patch is applied.
     pub(crate) keys: Vec<String>,
@@ -138,8 +142,13 @@ fn change_of(scenario: &Scenario, event: &Event) -> Change {
         Some(to) => Change::Handover {
             terminal: place_of_terminal(scenario, terminal),
             to: scenario.access.get_index_of(to).unwrap_or(0) as u16,
-            delay: event.delay.unwrap_or_default(),
-            buffering: event.buffering.unwrap_or_default(),
+            manner: match event.soft {
+                true => Manner::Soft,
+                false => Manner::Hard {
+                    delay: event.delay.unwrap_or_default(),
+                    buffering: event.buffering.unwrap_or_default(),
+                },
+            },
             duplicate_acks: event.duplicate_acks.unwrap_or_default(),
         },
         None => Change::Spike {
@@ -249,7 +258,7 @@ impl Running {
         let mut add = |place: Option<usize>, direction: Direction, settings: PatchSettings| {
             let keys = keys_for(direction, &written, &after);
             if let (Some(place), false) = (place, keys.is_empty()) {
-                patches.push(Patch { place, direction, keys, settings });
+                patches.push(Patch { place, terminal: None, direction, keys, settings });
             }
         };
         if section == "link" {

@@ -15,6 +15,7 @@ pub mod error;
 mod error_files;
 mod load;
 pub mod machines;
+mod mobility;
 pub mod model;
 pub mod node;
 pub mod presets;

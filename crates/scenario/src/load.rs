@@ -83,23 +83,24 @@ impl Loaded {
         terminal: Option<&str>,
         delay: Option<&str>,
         buffering: Option<&str>,
+        soft: bool,
     ) -> Result<Change, ScenarioError> {
         let words = [("handover", Some(to)), ("terminal", terminal), ("delay", delay), ("buffering", buffering)];
-        self.change_event("handover", &words)
+        self.change_event("handover", &words, if soft { "soft = true\n" } else { "" })
     }
 
     /// A delay spike while the scenario runs, from the same words as in an event.
     pub fn change_spike(&self, duration: &str, terminal: Option<&str>) -> Result<Change, ScenarioError> {
-        self.change_event("spike", &[("spike", Some(duration)), ("terminal", terminal)])
+        self.change_event("spike", &[("spike", Some(duration)), ("terminal", terminal)], "")
     }
 
-    /// The change that the keys of an event stand for; reports call the text `name`.
-    fn change_event(&self, name: &str, words: &[(&str, Option<&str>)]) -> Result<Change, ScenarioError> {
+    /// The change that the keys of an event stand for, and `more` lines; reports call the text `name`.
+    fn change_event(&self, name: &str, words: &[(&str, Option<&str>)], more: &str) -> Result<Change, ScenarioError> {
         let line = |(key, word): &(&str, Option<&str>)| {
             word.map(|word| format!("{key} = {}\n", toml::Value::String(word.to_string())))
         };
         let text: String = words.iter().filter_map(line).collect();
-        let node = Node::parse(&Source::new(name, text))?;
+        let node = Node::parse(&Source::new(name, text + more))?;
         change::event(&self.scenario, &node)
     }
 }
@@ -163,6 +164,7 @@ fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: Str
     }
     let warnings = validate::check(&scenario, &resolved)?;
     scenario.plan = change::plan(&scenario, &resolved)?;
+    scenario.ways = change::ways(&scenario, &resolved)?;
     validate::check_size(&scenario, &resolved)?;
     Ok(Loaded { scenario, name, summary, warnings, tree, resolved, sets })
 }

@@ -19,14 +19,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Planned;
 use crate::de::LABELLED;
+use crate::mobility::Way;
 use cellwind_engine::directions::{Direction, Directions};
 
 mod event;
 mod live;
+mod mobility;
 mod spikes;
 
 pub use event::Event;
 pub use live::{Kernel, Live, Workload};
+pub use mobility::{Condition, Mobility, Network, Next};
 pub use spikes::{IntervalFrom, Spike, Spikes};
 
 /// Servers, wired links, access networks and terminals, the flows between a server and a terminal, and what changes
@@ -71,6 +74,10 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "std::collections::BTreeMap<String, Spikes>")]
     pub spikes: IndexMap<String, Spikes>,
+    /// Ways of terminals through networks, one for each terminal that moves.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, Mobility>")]
+    pub mobility: IndexMap<String, Mobility>,
     /// How the scenario runs live, with real packets.
     #[serde(skip_serializing_if = "Live::is_default")]
     pub live: Live,
@@ -80,10 +87,13 @@ pub struct Scenario {
     /// What the events do, checked and typed.
     #[serde(skip)]
     pub(crate) plan: Vec<Planned>,
+    /// The ways of terminals, checked and typed.
+    #[serde(skip)]
+    pub(crate) ways: Vec<Way>,
 }
 
 /// The tables of [`Scenario`] whose keys are names of the writer's choice.
-pub const SECTIONS: [&str; 6] = ["link", "access", "terminal", "flow", "spikes", "workload"];
+pub const SECTIONS: [&str; 7] = ["link", "access", "terminal", "flow", "spikes", "mobility", "workload"];
 
 /// The terminal of a scenario that names none.
 pub const DEFAULT_TERMINAL: &str = "ue";
@@ -105,9 +115,11 @@ impl Default for Scenario {
             flow: IndexMap::new(),
             event: Vec::new(),
             spikes: IndexMap::new(),
+            mobility: IndexMap::new(),
             live: Live::default(),
             workload: IndexMap::new(),
             plan: Vec::new(),
+            ways: Vec::new(),
         }
     }
 }
@@ -235,7 +247,7 @@ impl_text!(Bulk);
 
 impl Scenario {
     /// Writes out what may be left away, so that every later reader finds it: the terminal `ue`, the only access
-    /// of a terminal, the only terminal of a flow.
+    /// of a terminal or the first on its way, the only terminal of a flow or a way.
     pub(crate) fn fill_in(&mut self) {
         if self.terminal.is_empty() {
             self.terminal.insert(DEFAULT_TERMINAL.into(), Terminal::default());
@@ -249,7 +261,21 @@ impl Scenario {
             for flow in self.flow.values_mut() {
                 flow.terminal.get_or_insert_with(|| terminal.clone());
             }
+            for way in self.mobility.values_mut() {
+                way.terminal.get_or_insert_with(|| terminal.clone());
+            }
         }
+        let first: Vec<_> = self.terminal.keys().map(|terminal| self.first_on_way(terminal)).collect();
+        for (terminal, first) in self.terminal.values_mut().zip(first) {
+            terminal.access = terminal.access.take().or(first);
+        }
+    }
+
+    /// The access of the first network of a terminal's way.
+    fn first_on_way(&self, terminal: &str) -> Option<String> {
+        let way = self.mobility.values().find(|way| way.terminal.as_deref() == Some(terminal))?;
+        let start = way.start.as_ref().or(way.network.keys().next())?;
+        Some(way.network.get(start)?.access_or(start).to_string())
     }
 
     /// The name of the terminal at one end of a flow of this scenario.

@@ -11,12 +11,14 @@ use cellwind_engine::units::Size;
 use cellwind_engine::world::{MachineId, Stalled, World};
 use cellwind_path::traffic::Traffic;
 use cellwind_radio::access::Stage;
-use cellwind_radio::settings::Buffering;
+use cellwind_radio::handover::Handover;
+use cellwind_radio::settings::Manner;
 
 use crate::build::{Built, FlowEndpoints, Part, Record, TO_TERMINALS, TerminalStages, build, build_live};
 use crate::change::{Change, ChangeError, Patch, PatchSettings, When};
 use crate::load::Loaded;
 use crate::machines::AnyMachine;
+use crate::mobility::Mover;
 use crate::model::{Access, Link, Scenario, Spikes};
 use crate::run::{BearerResult, LinkResult};
 use crate::spikes::SpikeSource;
@@ -34,6 +36,8 @@ pub struct Session {
     terminals: Vec<TerminalStages>,
     link_settings: Vec<Link>,
     accesses: Vec<Access>,
+    /// Accesses that are other for one terminal: its place, and that of the access.
+    own: BTreeMap<(usize, usize), Access>,
     access_names: Vec<String>,
     terminal_names: Vec<String>,
     /// Changes at instants, the first one first.
@@ -42,6 +46,8 @@ pub struct Session {
     after: Vec<(u16, Size, Change)>,
     /// Spikes that come again and again, and what they hold.
     sources: Vec<(SpikeSource, Vec<Part>)>,
+    /// Terminals on their ways.
+    movers: Vec<Mover>,
     /// The ends of spikes that are going on.
     spikes: Vec<(Time, Vec<Part>)>,
     /// The ends of handovers at which terminals repeat their last acknowledgements, and how often.
@@ -91,11 +97,13 @@ impl Session {
             terminals,
             link_settings: scenario.link.values().cloned().collect(),
             accesses: scenario.access.values().cloned().collect(),
+            own: BTreeMap::new(),
             access_names: scenario.access.keys().cloned().collect(),
             terminal_names: scenario.terminal.keys().cloned().collect(),
             timed: timed.into(),
             after,
             sources: Vec::new(),
+            movers: Vec::new(),
             spikes: Vec::new(),
             holds: BTreeMap::new(),
             is_paused: false,
@@ -106,6 +114,7 @@ impl Session {
             let machines = session.held_by(scenario, spikes);
             session.sources.push((SpikeSource::new(spikes, stream), machines));
         }
+        session.set_out(scenario, replication);
         session
     }
 
@@ -117,8 +126,8 @@ impl Session {
     /// When something happens next without input from outside.
     pub fn next_timeout(&mut self) -> Option<Time> {
         let something = self.world.next_timeout().into_iter().chain(self.next_planned()).min()?;
-        // Where nothing else is left to happen, spikes to come would only keep the session from ending.
-        Some(self.next_spike().map_or(something, |spike| spike.min(something)))
+        // Where nothing else is left to happen, spikes and moves to come would only keep the session from ending.
+        Some(self.next_spike().into_iter().chain(self.next_move()).fold(something, Time::min))
     }
 
     /// When the next planned change at an instant, or what the end of a spike or handover brings, is due.
@@ -137,7 +146,7 @@ impl Session {
     /// instant.
     pub fn advance_to(&mut self, t: Time) -> Result<(), Stalled> {
         loop {
-            let changes = [self.next_planned(), self.next_spike()];
+            let changes = [self.next_planned(), self.next_spike(), self.next_move()];
             let due = changes.into_iter().flatten().min().filter(|&due| due <= t);
             self.world.advance_to(due.unwrap_or(t))?;
             let noticed = self.apply_reached()?;
@@ -264,12 +273,12 @@ impl Session {
     pub fn apply(&mut self, change: &Change) -> Result<(), ChangeError> {
         match change {
             Change::Set(patches) => self.set(patches)?,
-            Change::Handover { terminal, to, delay, buffering, duplicate_acks } => {
+            Change::Handover { terminal, to, manner, duplicate_acks } => {
                 let terminal = usize::from(*terminal);
-                self.handover(terminal, usize::from(*to), *delay, *buffering)?;
+                self.handover(terminal, usize::from(*to), *manner)?;
                 self.repeats.retain(|&(_, of, _)| of != terminal); // the handover before is replaced, if it lasts
-                if *duplicate_acks > 0 {
-                    self.repeats.push((self.world.now() + *delay, terminal, *duplicate_acks));
+                if let (1.., Manner::Hard { delay, .. }) = (*duplicate_acks, *manner) {
+                    self.repeats.push((self.world.now() + delay, terminal, *duplicate_acks));
                 }
             }
             Change::Spike { terminal, duration } => self.spike(*terminal, *duration)?,
@@ -287,8 +296,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the spikes of this instant, repeats acknowledgements where handovers have ended, applies its planned changes and
-    /// begins its spikes.
+    /// Ends the spikes of this instant, repeats acknowledgements where handovers have ended, applies its planned changes,
+    /// begins its spikes, and lets terminals move on.
     fn apply_due(&mut self, now: Time) -> Result<(), Stalled> {
         while let Some(over) = self.spikes.iter().position(|&(ends, _)| ends <= now) {
             let (_, machines) = self.spikes.remove(over);
@@ -314,7 +323,7 @@ impl Session {
                 self.spikes.push((ends, machines));
             }
         }
-        Ok(())
+        self.move_on()
     }
 
     /// Applies the changes whose amount of data has been reached, if machines called for notice; says whether they did.
@@ -329,6 +338,7 @@ impl Session {
                 let (_, _, change) = self.after.remove(reached);
                 self.apply_planned(&change)?;
             }
+            self.move_on()?;
         }
         Ok(noticed)
     }
@@ -356,8 +366,9 @@ impl Session {
     fn set(&mut self, patches: &[Patch]) -> Result<(), ChangeError> {
         let mut link_settings = None;
         let mut accesses = None;
+        let mut own = None;
         for patch in patches {
-            let Patch { place, direction, keys, settings } = patch;
+            let Patch { place, terminal, direction, keys, settings } = patch;
             match settings {
                 PatchSettings::Link(new) => {
                     let links = link_settings.get_or_insert_with(|| self.link_settings.clone());
@@ -365,18 +376,27 @@ impl Session {
                     keys.iter().for_each(|key| settings.adopt(key, new));
                 }
                 PatchSettings::Access(new) => {
-                    let accesses = accesses.get_or_insert_with(|| self.accesses.clone());
-                    keys.iter().for_each(|key| accesses[*place].adopt(*direction, key, new));
+                    let all = accesses.get_or_insert_with(|| self.accesses.clone());
+                    let own = own.get_or_insert_with(|| self.own.clone());
+                    let adopt = |access: &mut Access| keys.iter().for_each(|key| access.adopt(*direction, key, new));
+                    match terminal {
+                        Some(terminal) => adopt(own.entry((*terminal, *place)).or_insert_with(|| all[*place].clone())),
+                        None => {
+                            adopt(&mut all[*place]);
+                            own.iter_mut().filter(|((_, at), _)| at == place).for_each(|(_, access)| adopt(access));
+                        }
+                    }
                 }
             }
         }
-        for (place, access) in accesses.iter().flatten().enumerate() {
-            if !access.carries_blocks() {
-                return Err(ChangeError::NoBlock { access: self.access_names[place].clone() });
-            }
+        let all = accesses.iter().flatten().enumerate();
+        let of_one = own.iter().flatten().map(|(&(_, place), access)| (place, access));
+        if let Some((place, _)) = all.chain(of_one).find(|(_, access)| !access.carries_blocks()) {
+            return Err(ChangeError::NoBlock { access: self.access_names[place].clone() });
         }
         self.link_settings = link_settings.unwrap_or_else(|| std::mem::take(&mut self.link_settings));
         self.accesses = accesses.unwrap_or_else(|| std::mem::take(&mut self.accesses));
+        self.own = own.unwrap_or_else(|| std::mem::take(&mut self.own));
         for patch in patches {
             self.put(patch)?;
         }
@@ -385,7 +405,7 @@ impl Session {
 
     /// Gives the machines of a patch their settings as they are now.
     fn put(&mut self, patch: &Patch) -> Result<(), Stalled> {
-        let Patch { place, direction, settings, .. } = patch;
+        let Patch { place, terminal: only, direction, settings, .. } = patch;
         if let PatchSettings::Link(_) = settings {
             let settings = self.link_settings[*place].get(*direction);
             let id = *self.links[*place].get(*direction);
@@ -395,12 +415,14 @@ impl Session {
                 }
             });
         }
-        for bearer in self.terminals.iter().flat_map(|terminal| &terminal.bearers) {
-            if bearer.access != *place {
+        let all = self.terminals.iter().enumerate();
+        for (terminal, bearer) in all.flat_map(|(at, terminal)| terminal.bearers.iter().map(move |bearer| (at, bearer)))
+        {
+            if bearer.access != *place || only.is_some_and(|only| only != terminal) {
                 continue;
             }
             let (id, part) = bearer.stages.get(*direction)[0];
-            let access = &self.accesses[*place];
+            let access = self.own.get(&(terminal, *place)).unwrap_or(&self.accesses[*place]);
             self.world.change(id, |machine, now, out| {
                 machine.stage_mut().set_access(part, now, *direction, access, out);
             })?;
@@ -408,7 +430,7 @@ impl Session {
         Ok(())
     }
 
-    fn handover(&mut self, terminal: usize, to: usize, delay: Span, buffering: Buffering) -> Result<(), ChangeError> {
+    fn handover(&mut self, terminal: usize, to: usize, manner: Manner) -> Result<(), ChangeError> {
         let stages = &self.terminals[terminal];
         let target = stages.bearers.iter().position(|bearer| bearer.access == to);
         let (Some(target), Some(switches)) = (target, &stages.switch) else {
@@ -417,25 +439,22 @@ impl Session {
         };
         for direction in Direction::BOTH {
             let switch = *switches.get(direction);
-            let begin = |machine: &mut AnyMachine, now, out: &mut _| match machine {
-                AnyMachine::Handover(switch) => {
-                    let old = switch.access();
-                    switch.begin(now, target as u8, delay, buffering, out);
-                    usize::from(old)
-                }
-                _ => unreachable!("it is a switch"),
+            let Manner::Hard { delay, buffering } = manner else {
+                self.world.change(switch, |machine, _, out| of_switch(machine).begin_soft(target as u8, out))?;
+                continue;
             };
-            let old = self.world.change(switch, begin)?;
-            // The stage next to the end first, since it holds the oldest packets.
-            for &(stage, part) in stages.bearers[old].stages.get(direction).iter().rev() {
-                self.world.change(stage, |machine, now, out| machine.stage_mut().flush(part, now, out))?;
+            let left = self.world.change(switch, |machine, now, out| {
+                of_switch(machine).begin(now, target as u8, delay, buffering.get(direction), out)
+            })?;
+            for bearer in left {
+                // The stage next to the end first, since it holds the oldest packets.
+                for &(stage, part) in stages.bearers[usize::from(bearer)].stages.get(direction).iter().rev() {
+                    self.world.change(stage, |machine, now, out| machine.stage_mut().flush(part, now, out))?;
+                }
             }
             if delay.is_zero() {
-                self.world.change(switch, |machine, now, out| {
-                    if let AnyMachine::Handover(switch) = machine {
-                        switch.on_timeout(now, out); // not by way of the enum, whose only caller is the World
-                    }
-                })?;
+                // Not by way of the enum, whose only caller is the World.
+                self.world.change(switch, |machine, now, out| of_switch(machine).on_timeout(now, out))?;
             }
         }
         Ok(())
@@ -508,5 +527,13 @@ impl Session {
     }
 }
 
+fn of_switch(machine: &mut AnyMachine) -> &mut Handover {
+    match machine {
+        AnyMachine::Handover(switch) => switch,
+        _ => unreachable!("it is a switch"),
+    }
+}
+
+mod movers;
 #[cfg(test)]
 mod tests;

@@ -123,9 +123,14 @@ pub fn scenario(seed: u64) -> String {
         draw.flow(flow, terminal, &mut file);
     }
     let networks = draw.networks(access, &mut file);
+    // A terminal on its way takes no handovers from events.
+    let walker = (access && draw.chance(0.25)).then(|| draw.between(0, terminals - 1));
+    if let Some(walker) = walker {
+        draw.mobility(walker, &networks, &mut file);
+    }
     if draw.chance(0.5) {
         for _ in 0..draw.between(1, 6) {
-            draw.event(links, &networks, terminals, &mut file);
+            draw.event(links, &networks, terminals, walker, &mut file);
         }
     }
     if draw.chance(0.3) {
@@ -257,7 +262,47 @@ impl Draw {
         networks
     }
 
-    fn event(&mut self, links: u64, networks: &[&'static str], terminals: u64, file: &mut String) {
+    /// A way of the terminal with this number, through at least two networks.
+    fn mobility(&mut self, terminal: u64, networks: &[&'static str], file: &mut String) {
+        let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
+        line(format!("[mobility.m]\nterminal = \"t{terminal}\""));
+        let mut states: Vec<(String, &str)> = networks.iter().map(|&name| (name.to_string(), name)).collect();
+        states.push(("cell".into(), self.choose(networks)));
+        for (state, access) in &states {
+            line(format!("[mobility.m.network.{state}]\naccess = \"{access}\""));
+            line(match self.between(0, 2) {
+                0 => format!("stay = \"exponential {} ms\"", self.between(200, 5_000)),
+                1 => "stay = \"uniform 1 s to 4 s\"".into(),
+                _ => format!("after = \"{} B\"", self.between(1, 60_000)),
+            });
+            let next = |draw: &mut Self| states[draw.between(0, states.len() as u64 - 1) as usize].0.clone();
+            let (one, other) = (next(self), next(self));
+            line(match one == other {
+                true => format!("next = \"{one}\""),
+                false => format!("next = \"{one} 0.3, {other} 0.7\""),
+            });
+            if self.chance(0.3) {
+                line("soft = true".into());
+            } else {
+                line(format!("delay = \"{}\"", self.choose(&["0 s", "exponential 200 ms", "uniform 0 s to 2 s"])));
+                line(format!("buffering = \"{}\"", self.buffering()));
+            }
+            if self.chance(0.5) {
+                let set = if *access == "a" { "errors = 0.2" } else { "rate = \"64 kbit/s\", down.delay = \"20 ms\"" };
+                line(format!("condition.x = {{ stay = \"exponential 800 ms\", next = \"y\", set = {{ {set} }} }}"));
+                line(
+                    "condition.y = { stay = \"300 ms\", next = \"x 0.5, y 0.5\", set = { down.delay = \"9 ms\" } }"
+                        .into(),
+                );
+            }
+        }
+    }
+
+    fn buffering(&mut self) -> &'static str {
+        self.choose(&["none", "intermediate", "full", "none down, full up", "full down, intermediate up"])
+    }
+
+    fn event(&mut self, links: u64, networks: &[&'static str], terminals: u64, walker: Option<u64>, file: &mut String) {
         let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
         line("[[event]]".into());
         let after = self.chance(0.4);
@@ -265,13 +310,18 @@ impl Draw {
             true => format!("after = \"{} B\"", self.between(0, 100_000)),
             false => format!("at = \"{} ms\"", self.between(0, 8_000)),
         });
-        let terminal = format!("terminal = \"t{}\"", self.between(0, terminals - 1));
+        let number = self.between(0, terminals - 1);
+        let terminal = format!("terminal = \"t{number}\"");
         let set = |path: String, value: String| format!("set = {{ \"{path}\" = {value} }}");
         let what = match self.between(0, 2) {
-            0 if !networks.is_empty() => {
+            0 if !networks.is_empty() && walker != Some(number) => {
                 line(terminal);
-                line(format!("delay = \"{} ms\"", self.choose(&[0, 1, 100, 5_000])));
-                line(format!("buffering = \"{}\"", self.choose(&["none", "intermediate", "full"])));
+                if self.chance(0.3) {
+                    line("soft = true".into());
+                } else {
+                    line(format!("delay = \"{} ms\"", self.choose(&[0, 1, 100, 5_000])));
+                    line(format!("buffering = \"{}\"", self.buffering()));
+                }
                 return line(format!("handover = \"{}\"", self.choose(networks)));
             }
             1 => format!("spike = \"{} ms\"", self.between(1, 10_000)),

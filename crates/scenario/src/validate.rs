@@ -8,13 +8,14 @@ use cellwind_transport::tcp::settings::TcpSettings;
 
 use crate::build;
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::model::{Access, Bulk, Event, Flow, Protocol, SECTIONS, SERVER, Scenario, Spikes, Workload};
+use crate::model::{Access, Bulk, Event, Flow, Mobility, Protocol, SECTIONS, SERVER, Scenario, Spikes, Workload};
 use crate::node::Node;
 use cellwind_engine::directions::Direction;
 
 mod application;
 mod datagrams;
 mod errors;
+mod mobility;
 mod tcp;
 
 /// The longest name of a link, access, terminal, flow or workload.
@@ -68,6 +69,9 @@ pub fn check(scenario: &Scenario, tree: &Node) -> Result<Vec<String>, ScenarioEr
     }
     for (name, spikes) in &scenario.spikes {
         checker.spikes(name, spikes)?;
+    }
+    for (name, mobility) in &scenario.mobility {
+        checker.mobility(name, mobility)?;
     }
     Ok(checker.warnings())
 }
@@ -402,10 +406,14 @@ impl Checker<'_> {
             ("delay", event.delay.is_some()),
             ("buffering", event.buffering.is_some()),
             ("duplicate_acks", event.duplicate_acks.is_some()),
+            ("soft", event.soft),
         ];
         for (key, is_given) in of_handovers {
             if is_given && action != "handover" {
                 return Err(self.place(&at(key), conflict(format!("`{key}` goes with `handover`"))));
+            }
+            if is_given && event.soft && key != "soft" {
+                return Err(self.place(&at(key), conflict(soft_with(key))));
             }
         }
         let needs_terminal = action == "handover" || event.after.is_some();
@@ -429,15 +437,9 @@ impl Checker<'_> {
             return Err(self.place(&at("set"), error.allowed("a table such as { \"link.internet.loss\" = 0.01 }")));
         }
         if let Some(times) = event.duplicate_acks {
-            if !(1..=100).contains(&times) {
-                return Err(self.place(&at("duplicate_acks"), out_of_range(times, "1 to 100")));
-            }
             let only = || scenario.terminal.keys().next().map(String::as_str);
             let terminal = event.terminal.as_deref().or_else(only).unwrap_or_default();
-            if !scenario.flow.values().any(|flow| scenario.repeats_acks(terminal, flow)) {
-                let message = "nothing at the terminal repeats acknowledgements: that is for `bulk` downloads by TCP";
-                return Err(self.place(&at("duplicate_acks"), conflict(message.into())));
-            }
+            self.duplicate_acks(&at("duplicate_acks"), times, terminal)?;
         }
         match &event.handover {
             Some(to) if !scenario.access.contains_key(to) => {
@@ -445,6 +447,18 @@ impl Checker<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks how often a terminal repeats its last acknowledgement.
+    fn duplicate_acks(&self, path: &[&str], times: u32, terminal: &str) -> Result<(), ScenarioError> {
+        if !(1..=100).contains(&times) {
+            return Err(self.place(path, out_of_range(times, "1 to 100")));
+        }
+        if self.scenario.flow.values().any(|flow| self.scenario.repeats_acks(terminal, flow)) {
+            return Ok(());
+        }
+        let message = "nothing at the terminal repeats acknowledgements: that is for `bulk` downloads by TCP";
+        Err(self.place(path, ScenarioError::new(Mistake::Conflict, message)))
     }
 
     fn spikes(&self, name: &str, spikes: &Spikes) -> Result<(), ScenarioError> {
@@ -516,7 +530,11 @@ impl Checker<'_> {
         let mut warnings = Vec::new();
         for access in scenario.access.keys() {
             let serves = scenario.terminal.values().any(|terminal| terminal.access.as_ref() == Some(access));
-            if !serves && !scenario.event.iter().any(|event| event.handover.as_ref() == Some(access)) {
+            let is_on_way =
+                |way: &Mobility| way.network.iter().any(|(name, network)| network.access_or(name) == access);
+            let is_reached = scenario.event.iter().any(|event| event.handover.as_ref() == Some(access))
+                || scenario.mobility.values().any(is_on_way);
+            if !serves && !is_reached {
                 warnings.push(format!("access.{access} serves no terminal"));
             }
         }
@@ -550,6 +568,11 @@ impl Checker<'_> {
         }
         warnings
     }
+}
+
+/// What is wrong with a key of hard handovers at a soft one.
+fn soft_with(key: &str) -> String {
+    format!("`{key}` goes with a hard handover: in a soft one no packet waits, and none is lost")
 }
 
 fn is_name(name: &str) -> bool {

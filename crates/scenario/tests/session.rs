@@ -204,7 +204,7 @@ fn changes_are_parsed_beforehand_and_keep_what_they_do_not_name() {
     session.inject(0, Down, packet(0)).unwrap();
     session.inject(0, Up, packet(1)).unwrap();
     assert_eq!(finish(&mut session), [(70, Down, 0), (120, Up, 1)]);
-    let change = loaded.change_handover("fast", None, Some("10 ms"), Some("full")).unwrap();
+    let change = loaded.change_handover("fast", None, Some("10 ms"), Some("full"), false).unwrap();
     session.apply(&change).unwrap();
     session.inject(0, Down, packet(2)).unwrap();
     assert_eq!(finish(&mut session), [(140, Down, 2)]); // from 120 ms on, 10 ms each for handover and transmission
@@ -260,7 +260,10 @@ fn mistakes_of_a_running_session_read_like_those_of_a_file() {
     assert!(unknown.contains("did you mean `loss`?"), "{unknown}");
     assert!(set("flow.x.start", "1 s").contains("this cannot change while the scenario runs"));
     assert!(set("access.slow.type", "block-arq").contains("this cannot change while the scenario runs"));
-    assert!(report(loaded.change_handover("fats", None, None, None)).contains("did you mean `fast`?"));
+    assert!(report(loaded.change_handover("fats", None, None, None, false)).contains("did you mean `fast`?"));
+    assert!(
+        report(loaded.change_handover("fast", None, None, Some("full"), true)).contains("`buffering` goes with a hard")
+    );
     assert!(report(loaded.change_spike("soon", None)).contains("spike:1:9: error: spike: "));
 }
 
@@ -349,7 +352,8 @@ fn a_handover_to_the_only_access_is_an_outage() {
     session.inject(0, Down, packet(0)).unwrap();
     session.advance_to(Time::from_millis(10)).unwrap();
     let delay = cellwind_engine::time::Span::from_millis(50);
-    let change = Change::Handover { terminal: 0, to: 0, delay, buffering: Default::default(), duplicate_acks: 0 };
+    let manner = cellwind_radio::settings::Manner::Hard { delay, buffering: Default::default() };
+    let change = Change::Handover { terminal: 0, to: 0, manner, duplicate_acks: 0 };
     session.apply(&change).unwrap();
     session.advance_to(Time::from_millis(60)).unwrap();
     session.inject(0, Down, packet(1)).unwrap();

@@ -22,7 +22,7 @@ _TABLE_WIDTH = 78
 _VERBS = """\
 verbs, after the name of a run, which may be left out when only one is running:
   set PATH=VALUE …         put values over the scenario, all at one instant
-  handover ACCESS          move a terminal: --terminal, --delay, --buffering
+  handover ACCESS          move a terminal: --terminal, --delay, --buffering, --soft
   spike DURATION           let no transmission begin for so long: --terminal
   pause, resume            hold all packets, and let them go
   status                   counters and lateness: --json, --follow
@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     parser_of.add_argument("--terminal", metavar="NAME", help="which one; needed when there are several")
     parser_of.add_argument("--delay", metavar="T", help="for so long nothing leaves, such as 2s")
     parser_of.add_argument("--buffering", metavar="HOW", help="none, intermediate or full")
+    parser_of.add_argument("--soft", action="store_true", help="be in both accesses meanwhile: nothing waits or is lost")
     parser_of = verb("spike", _spike, "let no transmission begin for so long")
     parser_of.add_argument("duration", metavar="DURATION", help="a time such as 5s")
     parser_of.add_argument("--terminal", metavar="NAME", help="only on the way to this one (default: to all)")
@@ -108,7 +109,8 @@ def _set(control: Control, args: argparse.Namespace) -> int:
 
 
 def _handover(control: Control, args: argparse.Namespace) -> int:
-    return _at(control.handover(args.to, terminal=args.terminal, delay=args.delay, buffering=args.buffering))
+    how = {"terminal": args.terminal, "delay": args.delay, "buffering": args.buffering, "soft": args.soft}
+    return _at(control.handover(args.to, **how))
 
 
 def _spike(control: Control, args: argparse.Namespace) -> int:

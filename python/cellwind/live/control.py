@@ -125,11 +125,17 @@ class Control:
         return self._instant({"verb": "set", "values": [list(pair) for pair in pairs]})
 
     def handover(
-        self, to: str, *, terminal: str | None = None, delay: str | None = None, buffering: str | None = None
+        self,
+        to: str,
+        *,
+        terminal: str | None = None,
+        delay: str | None = None,
+        buffering: str | None = None,
+        soft: bool = False,
     ) -> float:
         """Moves a terminal to another access; the parameters are those of a handover event of the scenario file."""
-        request = {"verb": "handover", "to": to, "terminal": terminal, "delay": delay, "buffering": buffering}
-        return self._instant(request)
+        how = {"terminal": terminal, "delay": delay, "buffering": buffering, "soft": soft}
+        return self._instant({"verb": "handover", "to": to, **how})
 
     def spike(self, duration: str, *, terminal: str | None = None) -> float:
         """Lets nothing begin to be transmitted on the last stretch to a terminal, or to all, for so long."""
@@ -423,7 +429,7 @@ class Server:
                 return {"ok": True, "at_s": emulation.set_texts([(str(path), str(text)) for path, text in values])}
             case {"verb": "handover", "to": str(to)}:
                 options = {key: _text(request, key) for key in ("terminal", "delay", "buffering")}
-                return {"ok": True, "at_s": emulation.handover(to, **options)}
+                return {"ok": True, "at_s": emulation.handover(to, **options, soft=bool(request.get("soft")))}
             case {"verb": "spike", "duration": str(duration)}:
                 return {"ok": True, "at_s": emulation.spike(duration, terminal=_text(request, "terminal"))}
             case {"verb": "pause"}:

@@ -337,10 +337,16 @@ class Emulation:
         return self.core.set_many(list(pairs))
 
     def handover(
-        self, to: str, *, terminal: str | None = None, delay: str | None = None, buffering: str | None = None
+        self,
+        to: str,
+        *,
+        terminal: str | None = None,
+        delay: str | None = None,
+        buffering: str | None = None,
+        soft: bool = False,
     ) -> float:
         """Moves a terminal to another access; parameters and answer as in a handover event and ``set``."""
-        return self.core.handover(to, terminal=terminal, delay=delay, buffering=buffering)
+        return self.core.handover(to, terminal=terminal, delay=delay, buffering=buffering, soft=soft)
 
     def spike(self, duration: str, *, terminal: str | None = None) -> float:
         """Lets nothing begin to be transmitted on the last stretch to a terminal, or to all, for so long."""

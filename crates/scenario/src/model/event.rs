@@ -2,7 +2,7 @@
 
 use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
-use cellwind_radio::settings::Buffering;
+use cellwind_radio::settings::Bufferings;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,15 +32,21 @@ pub struct Event {
     /// (Gurtov, delay spikes).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spike: Option<Span>,
-    /// The access that the terminal moves to.
+    /// The access that the terminal moves to. To the one where it is, it changes the cell: its bearer is made anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handover: Option<String>,
+    /// The terminal is in both accesses meanwhile: what is in flight in the old one arrives there, and what comes goes
+    /// through the new one at once, perhaps past it (Teyeb, 7.1). By default it leaves the old one first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub soft: bool,
     /// How long the handover takes; no packet leaves during it. By default no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// What becomes of packets during the handover; by default `none`.
+    /// What becomes of packets during the handover: `none` drops what is in flight and what arrives, `intermediate` keeps
+    /// what arrives for the new access, `full` keeps both (Teyeb, 7.2.1); `none down, full up` tells the directions
+    /// apart. By default `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub buffering: Option<Buffering>,
+    pub buffering: Option<Bufferings>,
     /// How often the terminal repeats its last acknowledgement when the handover ends, for each of its `bulk` downloads by
     /// TCP; DupThresh of them may start a fast retransmit (Teyeb, 7.1.1). By default never.
     #[serde(skip_serializing_if = "Option::is_none")]
