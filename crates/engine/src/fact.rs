@@ -157,7 +157,7 @@ fact_kinds! {
     FlowCompleted = "flow_completed",
     /// Link, bearer: a packet of `length` bytes joined the queue; `a` = packets waiting with it, `b` = bytes waiting.
     QueueLength = "queue_length",
-    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover, 6 expired, 7 too large.
+    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover, 6 expired, 7 too large, 8 reset.
     Drop = "drop",
     /// Bearer: first transmission of block `seq` with `length` payload bytes ended; `a` = 1, `b` = 1 if in error.
     BlockSent = "block_sent",
@@ -165,6 +165,18 @@ fact_kinds! {
     BlockResent = "block_resent",
     /// Bearer: block `seq` arrived without error; `a` = transmissions it took.
     BlockDelivered = "block_delivered",
+    /// Bearer: a PDU asked for a status report; `seq` = its number since the start, 4096 for the first, `a` = 1 if it was sent before.
+    PollSent = "poll_sent",
+    /// Bearer: a status report left; `seq` = number since the start of the first PDU that the receiver has not, `a` = PDUs reported missing, `b` = 1 if piggybacked.
+    StatusSent = "status_sent",
+    /// Bearer: the receiver is asked to move its window past SDUs that were given up; `seq` = number since the start of the PDU it is to begin with, `a` = how often it was asked, `b` = SDUs that end in that PDU and are given up.
+    DiscardRequested = "discard_requested",
+    /// Bearer: a RESET PDU left; `a` = how often in a row.
+    ResetSent = "reset_sent",
+    /// Bearer: an end was reset, at the request of its peer or with its consent; `a` = 1 if it was the one to ask.
+    ResetDone = "reset_done",
+    /// Bearer: RESET PDUs got no answer, so that both ends are to be established anew; `a` = RESET PDUs sent.
+    Unrecoverable = "unrecoverable",
     /// Bearer: a packet left for the upper layer; `a` = ns since it entered the bearer.
     PacketDelivered = "packet_delivered",
     /// Handover: the terminal leaves its access; `a` = place in the scenario of the access it moves to, from 0, `b` = ns until it is there.
@@ -221,11 +233,13 @@ pub enum DropReason {
     Expired = 6,
     /// The bearer has no way to carry a packet of its size.
     TooLarge = 7,
+    /// The ends of its radio bearer were reset while it was under way.
+    Reset = 8,
 }
 
 impl DropReason {
     /// All reasons, in the order of their codes, which begin at 1.
-    pub const ALL: [DropReason; 7] = [
+    pub const ALL: [DropReason; 8] = [
         DropReason::QueueFull,
         DropReason::RandomLoss,
         DropReason::Scripted,
@@ -233,6 +247,7 @@ impl DropReason {
         DropReason::Handover,
         DropReason::Expired,
         DropReason::TooLarge,
+        DropReason::Reset,
     ];
 
     /// The name in results.
@@ -245,6 +260,7 @@ impl DropReason {
             DropReason::Handover => "handover",
             DropReason::Expired => "expired",
             DropReason::TooLarge => "too_large",
+            DropReason::Reset => "reset",
         }
     }
 }

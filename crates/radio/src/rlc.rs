@@ -8,6 +8,7 @@ use cellwind_engine::time::Span;
 use self::pdu::{Reset, Status};
 use self::sn::Sn;
 
+pub mod am;
 pub mod one_way;
 pub mod pdu;
 pub mod sdu;
@@ -22,9 +23,9 @@ pub enum Pdu {
     /// AMD PDUs.
     Data(Run),
     /// An AMD PDU with a piggybacked STATUS PDU in its padding.
-    DataWithStatus(Run, Box<Status>),
+    DataWithStatus(Run, Status),
     /// A STATUS PDU.
-    Status(Box<Status>),
+    Status(Status),
     /// A RESET PDU.
     Reset(Reset),
     /// A RESET ACK PDU.

@@ -98,7 +98,7 @@ pub struct Carried {
     /// VT(S) as a count: no PDU from it on was sent.
     pub sent_to: u64,
     /// STATUS PDUs that have been read, for those to come.
-    spare: Vec<Box<Status>>,
+    spare: Vec<Status>,
     traffic: Traffic,
 }
 
@@ -182,6 +182,55 @@ impl Carried {
         out.drop(&packet, reason);
     }
 
+    /// Drops the first SDU of those of which nothing was sent, behind the PDU with the count `last`.
+    pub fn drop_waiting(&mut self, last: u64, reason: DropReason, out: &mut Outbox) {
+        debug_assert!(!self.is_begun, "nothing of it was sent");
+        let sdu = self.sdu_mut(self.laid);
+        (sdu.first, sdu.last) = (last, last);
+        self.unsent_octets -= u64::from(sdu.octets);
+        self.drop(self.laid, reason, out);
+        self.laid += 1;
+        self.settle();
+    }
+
+    /// Drops all SDUs of which something was sent, and the transmitter forgets them.
+    pub fn drop_begun(&mut self, reason: DropReason, out: &mut Outbox) {
+        if self.is_begun {
+            self.unsent_octets -= u64::from(self.sdu(self.laid).octets - self.laid_octets);
+            self.laid += 1;
+            (self.laid_octets, self.is_begun) = (0, false);
+        }
+        for ordinal in self.first..self.laid {
+            if self.sdu(ordinal).fate.is_open() {
+                self.drop(ordinal, reason, out);
+            }
+        }
+        self.settle();
+        self.release(self.laid);
+    }
+
+    /// Counts SDUs as settled that are not open any more.
+    pub fn settle(&mut self) {
+        self.settled = self.settled.max(self.first);
+        while self.settled < self.laid && !self.sdu(self.settled).fate.is_open() {
+            self.settled += 1;
+        }
+    }
+
+    /// Ordinal of the first SDU from `settled` on that ends in a PDU with a count of at least `count`, or is not laid.
+    pub fn first_ending_from(&self, count: u64) -> u64 {
+        let (mut low, mut high) = (self.settled, self.laid);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.sdu(middle).last < count {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// The transmitter forgets all SDUs below `ordinal`.
     pub fn release(&mut self, ordinal: u64) {
         while self.released < ordinal {
@@ -231,7 +280,7 @@ impl Carried {
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
         let end = self.end();
         (self.first, self.laid, self.released, self.settled) = (end, end, end, end);
-        (self.laid_octets, self.is_begun, self.unsent_octets, self.held_octets) = (0, false, 0, 0);
+        (self.laid_octets, self.is_begun, self.unsent_octets, self.held_octets, self.sent_to) = (0, false, 0, 0, 0);
         let traffic = &mut self.traffic;
         self.sdus.drain(..).filter(|sdu| sdu.fate.is_open()).map(|sdu| {
             traffic.hand_back(&sdu.packet);
@@ -240,12 +289,12 @@ impl Carried {
     }
 
     /// A STATUS PDU to fill.
-    pub fn spare_status(&mut self) -> Box<Status> {
-        self.spare.pop().unwrap_or_else(|| Box::new(Status { fields: Vec::new(), end: StatusEnd::NoMore }))
+    pub fn spare_status(&mut self) -> Status {
+        self.spare.pop().unwrap_or_else(|| Status { fields: Vec::new(), end: StatusEnd::NoMore })
     }
 
     /// Takes a STATUS PDU back that nobody reads any more.
-    pub fn recycle(&mut self, mut status: Box<Status>) {
+    pub fn recycle(&mut self, mut status: Status) {
         if self.spare.len() < 8 {
             status.fields.clear();
             self.spare.push(status);

@@ -97,6 +97,17 @@ impl Default for AmSettings {
     }
 }
 
+impl AmSettings {
+    /// Whether a transmitter that waits for an answer asks again, whatever was lost. If not, a bearer may stand still until
+    /// another SDU comes, or for ever once its window is full (Teyeb, appendix C; TS 25.322 §9.7.1: the network should
+    /// configure RLC to avoid deadlocks).
+    pub fn never_stands_still(&self) -> bool {
+        let poll = &self.poll;
+        let polls_last = (poll.last_pdu && poll.last_retransmitted_pdu) || poll.every_pdus == Some(1);
+        poll.periodic != Timer::None || (poll.timer != Timer::None && polls_last)
+    }
+}
+
 /// What becomes of an SDU that does not get through (TS 25.322 §9.7.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,0 +1,130 @@
+//! Status reports of all formats, where they are put, and windows.
+
+use super::*;
+use crate::rlc::settings::StatusFormat;
+use crate::settings::Delivery;
+
+/// Missing PDUs are reported in a format.
+fn reporting(format: StatusFormat) -> AmSettings {
+    let status = StatusSettings { missing_pdu: true, format, ..plain().status };
+    let poll = PollSettings { last_pdu: true, timer: ttis(10), ..plain().poll };
+    AmSettings { status, poll, ..plain() }
+}
+
+#[test]
+fn every_format_tells_the_same() {
+    let told = [
+        (StatusFormat::Bitmap, "!0,3,4,5 A8"),
+        (StatusFormat::List, "!0,3+2 A8"),
+        (StatusFormat::RelativeList, "!0x1,3x3 A8"),
+    ];
+    for (format, text) in told {
+        let mut pair = Pair::new(&reporting(format), 42, 8);
+        (0..8).for_each(|_| pair.enter(0, 39));
+        pair.lose.extend([0, 3, 4, 5].map(|sn| (0, 0, Some(sn))));
+        pair.run_to(4);
+        assert_eq!(pair.sent(1, 1), text);
+        assert_eq!(pair.sent(0, 2), "(0) (3-5)");
+        assert_eq!(pair.delivered[0], [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+}
+
+#[test]
+fn a_report_that_does_not_fit_goes_into_several_pdus() {
+    for format in [StatusFormat::Bitmap, StatusFormat::List, StatusFormat::RelativeList] {
+        // PDUs of six octets hold one octet of a bitmap, or a list of one pair.
+        let mut pair = Pair::of([&reporting(format), &plain()], 6, [64, 1]);
+        (0..20).for_each(|_| pair.enter(0, 3));
+        pair.lose.extend([0, 2, 4, 9, 11, 13].map(|sn| (0, 0, Some(sn))));
+        pair.run_to(30);
+        // Each part acknowledges up to the first missing PDU only (§9.2.2.11.2).
+        let first = pair.sent(1, 1).to_string();
+        assert!(first.split('A').skip(1).all(|part| part.trim_end().starts_with('0')), "{first}");
+        assert!(!pair.sent(1, 2).is_empty(), "it goes on with the next opportunity");
+        assert_eq!(pair.delivered[0], (0..20).collect::<Vec<_>>());
+        assert_eq!(pair.ways[0].held_octets(), 0);
+    }
+}
+
+#[test]
+fn a_report_goes_into_the_padding_where_it_fits() {
+    let mut settings = reporting(StatusFormat::Bitmap);
+    settings.status.piggyback = true;
+    let mut pair = Pair::new(&settings, 42, 4);
+    pair.enter(0, 39);
+    pair.step();
+    pair.enter(1, 60); // 40, and 20 with 19 of padding behind the indicator
+    pair.step();
+    assert_eq!(pair.sent(1, 1), "0 1P+A1");
+    pair.run_to(4);
+    // The acknowledgement of end 0 has no data to go with.
+    assert_eq!(pair.sent(0, 2), "A2");
+    // No padding: a PDU of its own, before the data.
+    pair.enter(0, 39);
+    pair.step();
+    pair.enter(1, 39);
+    pair.step();
+    assert_eq!(pair.sent(1, 6), "A2 2P");
+    assert_eq!(pair.count(FactKind::StatusSent), 3);
+}
+
+#[test]
+fn a_window_super_field_sets_the_window_of_the_transmitter() {
+    let mut pair = Pair::new(&reporting(StatusFormat::Bitmap), 42, 16);
+    let smaller = AmSettings { receive_window: 4, ..reporting(StatusFormat::Bitmap) };
+    let format = pair.ends[0].format;
+    let now = pair.now();
+    let [way, _] = &mut pair.ways;
+    pair.ends[1].entity.set_settings(now, (&plain(), &smaller), (format, format), way, &mut |_| ());
+    pair.step();
+    assert_eq!(pair.sent(1, 0), "W4");
+    pair.step();
+    (0..10).for_each(|_| pair.enter(0, 39));
+    pair.run_to(10);
+    assert_eq!(pair.all_sent(0), [(2, "0-3P"), (4, "4-7P"), (6, "8-9P")]);
+    assert_eq!(pair.delivered[0].len(), 10);
+}
+
+#[test]
+fn what_lies_outside_the_receiving_window_is_discarded_but_its_poll_answered() {
+    // The transmitter may send eight PDUs, the receiver takes three from the first missing one on.
+    let settings = AmSettings { window: 8, receive_window: 3, ..reporting(StatusFormat::Bitmap) };
+    let mut pair = Pair::new(&settings, 42, 8);
+    (0..8).for_each(|_| pair.enter(0, 39));
+    pair.lose.push((0, 0, Some(0)));
+    pair.run_to(1);
+    assert_eq!(pair.sent(1, 1), "!0 A3");
+    pair.run_to(3);
+    assert_eq!(pair.delivered[0], [0, 1, 2]);
+}
+
+#[test]
+fn sdus_leave_out_of_sequence_when_they_are_complete() {
+    let settings = AmSettings { delivery: Delivery::OutOfSequence, ..reporting(StatusFormat::Bitmap) };
+    let mut pair = Pair::new(&settings, 42, 8);
+    // 40 | 20+ 19 | 40 | 1+ 38 | 22+: losing PDU 1 delays the first two.
+    (0..3).for_each(|_| pair.enter(0, 60));
+    pair.lose.push((0, 0, Some(1)));
+    pair.run_to(1);
+    assert_eq!(pair.delivered[0], [2]);
+    pair.run_to(5);
+    assert_eq!(pair.delivered[0], [2, 0, 1]);
+    // In sequence from now on: what is complete and waits is handed up when the setting changes back.
+    assert_eq!(pair.ways[0].traffic().packets_held(), 0);
+}
+
+#[test]
+fn numbers_wrap() {
+    let mut pair = Pair::new(&AmSettings { window: 64, ..reporting(StatusFormat::Bitmap) }, 42, 32);
+    pair.errors = Some((0.1, Stream::new(1, 0, "errors")));
+    let mut entered = 0;
+    while pair.delivered[0].len() < 10_000 {
+        while entered < pair.delivered[0].len() + 100 {
+            pair.enter(0, 39);
+            entered += 1;
+        }
+        pair.step();
+    }
+    assert_eq!(pair.delivered[0], (0..pair.delivered[0].len() as u64).collect::<Vec<_>>());
+    assert!(pair.ends[0].entity.hfn() > 2);
+}
