@@ -5,7 +5,7 @@
 //! [`errors`] says which blocks arrive broken.
 //! [`handover`] leads a terminal's packets from one access into another.
 //! [`mac`] shares a cell's capacity among terminals.
-//! [`rlc`] is Radio Link Control.
+//! [`rlc`] is Radio Link Control, [`pdcp`] the header compression above it.
 //! [`rrc`] is Radio Resource Control: the states of a terminal and the channels it has in them.
 
 pub mod access;
@@ -13,6 +13,7 @@ pub mod block_arq;
 pub mod errors;
 pub mod handover;
 pub mod mac;
+pub mod pdcp;
 pub mod rlc;
 pub mod rrc;
 pub mod settings;
