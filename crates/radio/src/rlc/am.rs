@@ -301,9 +301,8 @@ impl AmEntity {
 
     /// When a timer makes a difference next; what only ends a prohibition shows up while something is deferred by it.
     pub fn next_timeout(&self, outgoing: &Carried) -> Option<Time> {
-        let timers =
-            [self.receiver.next_timeout(), self.transmitter.next_timeout(outgoing), self.resetter.next_timeout()];
-        timers.into_iter().flatten().min()
+        let sides = earlier(self.receiver.next_timeout(), self.transmitter.next_timeout(outgoing));
+        earlier(sides, self.resetter.next_timeout())
     }
 
     /// Whether RESET PDUs were sent in vain, so that both ends are to be established anew (§11.4.4a).
@@ -336,5 +335,15 @@ impl AmEntity {
         outgoing.check()?;
         self.transmitter.check(outgoing)?;
         self.receiver.check(incoming)
+    }
+}
+
+/// The earlier of two instants that may not come.
+#[inline]
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, None) => one,
+        (None, other) => other,
     }
 }
