@@ -75,7 +75,7 @@ fn run(case: &Case) -> (u64, u64, u128) {
         }
         let mut batch = up_air.pop_front().expect("there are as many as TTIs of delay");
         for pdu in batch.drain(..) {
-            sender.on_pdu(pdu, &mut down, &mut up, &mut |_| (), &mut out);
+            sender.on_pdu(now, pdu, &mut down, &mut up, &mut |_| (), &mut out);
         }
         up_air.push_back(batch);
         if sender.next_timeout(&down).is_some_and(|due| due <= now) {
@@ -88,7 +88,7 @@ fn run(case: &Case) -> (u64, u64, u128) {
         let mut batch = down_air.pop_front().expect("as above");
         for pdu in batch.drain(..) {
             arrive(pdu, &mut errors, |pdu| {
-                receiver.on_pdu(pdu, &mut up, &mut down, &mut |_| delivered += 1, &mut out);
+                receiver.on_pdu(now, pdu, &mut up, &mut down, &mut |_| delivered += 1, &mut out);
             });
         }
         down_air.push_back(batch);

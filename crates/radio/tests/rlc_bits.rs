@@ -152,7 +152,7 @@ impl Pair {
         for end in [0, 1] {
             while self.ways[end].in_flight.front().is_some_and(|&(arrives, ..)| arrives <= tti) {
                 let (_, pdu, octets) = self.ways[end].in_flight.pop_front().expect("there is one");
-                self.arrive(end, pdu, &octets, &mut out);
+                self.arrive(now, end, pdu, &octets, &mut out);
             }
         }
         for end in [0, 1] {
@@ -208,7 +208,7 @@ impl Pair {
     }
 
     /// The other end gets a PDU that `end` has sent.
-    fn arrive(&mut self, end: usize, pdu: Pdu, octets: &[u8], out: &mut Outbox) {
+    fn arrive(&mut self, now: Time, end: usize, pdu: Pdu, octets: &[u8], out: &mut Outbox) {
         let way = &mut self.ways[end];
         let read = AmPdu::parse(octets, way.encoder.size).expect("what was written");
         let mut got = Vec::new();
@@ -234,7 +234,7 @@ impl Pair {
         let mut wanted = Vec::new();
         let mut up = |sdu: &Sdu| wanted.push(sdu_octets(sdu.packet.seq, sdu.octets));
         let what = format!("{pdu:?}");
-        self.entities[1 - end].on_pdu(pdu, &mut sends.carried, &mut receives.carried, &mut up, out);
+        self.entities[1 - end].on_pdu(now, pdu, &mut sends.carried, &mut receives.carried, &mut up, out);
         let lengths = |sdus: &[Vec<u8>]| sdus.iter().map(Vec::len).collect::<Vec<_>>();
         assert!(got == wanted, "SDUs of {:?} octets, not {:?}, by {what}", lengths(&got), lengths(&wanted));
         receives.delivered += got.len() as u64;

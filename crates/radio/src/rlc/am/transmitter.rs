@@ -1,7 +1,8 @@
 //! The transmitting side of an acknowledged-mode entity, TS 25.322 §11.3.2 and §11.5.3.
 
-use cellwind_engine::fact::DropReason;
+use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::Outbox;
+use cellwind_engine::packet::FlowId;
 use cellwind_engine::time::{Span, Time};
 
 use super::discard::{Discarder, Target};
@@ -257,11 +258,12 @@ impl Transmitter {
     }
 
     /// A STATUS PDU, of its own or piggybacked, has arrived (§11.5.3).
-    pub fn on_status(&mut self, status: &Status, carried: &mut Carried) -> Verdict {
+    pub fn on_status(&mut self, now: Time, status: &Status, carried: &mut Carried, out: &mut Outbox) -> Verdict {
+        let held = carried.held_octets();
         for field in &status.fields {
             match *field {
                 SuperField::Window(wsn) => self.on_window(wsn),
-                SuperField::MoveReceivingWindowAck { n, sn } => self.on_discard_answer(n, sn, carried),
+                SuperField::MoveReceivingWindowAck { n, sn } => self.on_discard_answer(now, (n, sn), carried, out),
                 _ => {}
             }
         }
@@ -276,7 +278,10 @@ impl Transmitter {
         let Some(first_error) = self.note_errors(status, lsn) else { return Verdict::Reset };
         if let Some(lsn) = lsn {
             // §9.2.2.11.2: up to the first error, or to LSN where there is none before it.
-            self.acknowledge(lsn.min(first_error), carried);
+            self.acknowledge(now, lsn.min(first_error), carried, out);
+        }
+        if carried.held_octets() != held {
+            self.tell_occupancy(carried, out);
         }
         let missing = (&self.missing, &self.spent);
         self.poller.on_status(self.vt_a, |count| missing.0.get(count) || missing.1.get(count));
@@ -290,10 +295,10 @@ impl Transmitter {
         }
     }
 
-    fn on_discard_answer(&mut self, n: u8, sn: u16, carried: &mut Carried) {
+    fn on_discard_answer(&mut self, now: Time, (n, sn): (u8, u16), carried: &mut Carried, out: &mut Outbox) {
         let sn_ack = Sn::new(sn).count_from(self.vt_a);
         if sn_ack <= self.vt_s && self.discarder.on_answer(sn_ack, n) {
-            self.acknowledge(sn_ack, carried);
+            self.acknowledge(now, sn_ack, carried, out);
         }
     }
 
@@ -398,20 +403,34 @@ impl Transmitter {
     }
 
     /// All PDUs below `vt_a` are acknowledged.
-    fn acknowledge(&mut self, vt_a: u64, carried: &mut Carried) {
+    fn acknowledge(&mut self, now: Time, vt_a: u64, carried: &mut Carried, out: &mut Outbox) {
         self.move_to(vt_a);
         self.discarder.on_acknowledged(self.vt_a);
-        self.release(carried);
+        self.release(now, carried, out);
         self.discard_further();
     }
 
     /// Forgets the SDUs that are acknowledged.
-    fn release(&mut self, carried: &mut Carried) {
-        let mut end = carried.released();
+    fn release(&mut self, now: Time, carried: &mut Carried, out: &mut Outbox) {
+        let first = carried.released();
+        let mut end = first;
         while end < carried.laid && carried.sdu(end).last < self.vt_a {
             end += 1;
         }
+        if out.is_listening() {
+            let arrived = (first..end).map(|ordinal| carried.sdu(ordinal)).filter(|sdu| sdu.fate == Fate::Delivered);
+            for sdu in arrived {
+                let fact = Fact::new(FactKind::SduAcknowledged, sdu.packet.flow).about(sdu.packet.seq, sdu.octets);
+                out.fact(fact.values((now - sdu.entered).as_nanos(), 0));
+            }
+        }
         carried.release(end);
+    }
+
+    /// Tells what the transmitter holds.
+    pub fn tell_occupancy(&self, carried: &Carried, out: &mut Outbox) {
+        let fact = Fact::new(FactKind::BufferOccupancy, FlowId::NONE);
+        out.fact(fact.values(carried.held_octets(), self.vt_s - self.vt_a));
     }
 
     fn move_to(&mut self, vt_a: u64) {
@@ -543,7 +562,7 @@ impl Transmitter {
             carried.drop_waiting(self.vt_s - 1, DropReason::Expired, out);
             self.kept = carried.laid;
         }
-        self.release(carried);
+        self.release(now, carried, out);
     }
 
     /// When a timer makes a difference next.
