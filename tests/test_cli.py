@@ -103,7 +103,7 @@ def test_json_is_one_object_with_the_documented_keys(cellwind: CommandLine) -> N
         assert flow["goodput_bps"] == pytest.approx(8 * flow["bytes"] / flow["duration_s"])
         assert [bearer["name"] for bearer in run["bearers"]] == ["umts/ue/down", "umts/ue/up"]
         for bearer in run["bearers"]:
-            assert set(bearer) == TRAFFIC_KEYS | {"blocks_sent", "blocks_resent", "blocks_dropped"}
+            assert set(bearer) == TRAFFIC_KEYS | {"blocks_sent", "blocks_resent", "blocks_dropped", "status_reports"}
         assert [link["name"] for link in run["links"]] == ["internet/down", "internet/up"]
         assert all(set(link) == TRAFFIC_KEYS for link in run["links"])
     assert done.stderr == ""
@@ -112,7 +112,7 @@ def test_json_is_one_object_with_the_documented_keys(cellwind: CommandLine) -> N
 def test_json_keys_are_documented() -> None:
     """By looking for each of them on the reference page."""
     page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-    for key in [*FLOW_KEYS, *TRAFFIC_KEYS, "blocks_sent", "blocks_resent", "blocks_dropped"]:
+    for key in [*FLOW_KEYS, *TRAFFIC_KEYS, "blocks_sent", "blocks_resent", "blocks_dropped", "status_reports"]:
         assert f"`{key}`" in page, key
 
 

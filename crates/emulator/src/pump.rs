@@ -108,7 +108,7 @@ impl<C: Clock> Pump<C> {
             *place = self.session.access_of(terminal as u16).map_or(0, |place| u64::from(place) + 1);
         }
         for (count, (_, traffic)) in self.counts.stages.iter_mut().zip(self.session.counters()) {
-            *count = *traffic;
+            *count = traffic;
         }
         &self.counts
     }

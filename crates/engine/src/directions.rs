@@ -129,3 +129,65 @@ impl<T: JsonSchema> JsonSchema for Directions<T> {
         schema
     }
 }
+
+/// Settings of both directions of something, and what they have in common, in one table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WithShared<S, T> {
+    /// What both directions have in common.
+    #[serde(flatten)]
+    pub shared: S,
+    /// What each direction has of its own.
+    #[serde(flatten)]
+    pub directions: Directions<T>,
+}
+
+/// Settings that both directions of something have in common.
+pub trait Shared {
+    /// [`DIRECTIONS`], and behind it each key with a `+` before it.
+    const NAME: &'static str;
+}
+
+impl<'de, S: Shared + Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for WithShared<S, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(S::NAME, WithSharedVisitor(PhantomData))
+    }
+}
+
+struct WithSharedVisitor<S, T>(PhantomData<(S, T)>);
+
+impl<'de, S: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for WithSharedVisitor<S, T> {
+    type Value = WithShared<S, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<WithShared<S, T>, A::Error> {
+        let missing = || A::Error::invalid_length(0, &"shared settings and two directions");
+        let shared = parts.next_element()?.ok_or_else(missing)?;
+        let down = parts.next_element()?.ok_or_else(missing)?;
+        let up = parts.next_element()?.ok_or_else(missing)?;
+        Ok(WithShared { shared, directions: Directions { down, up } })
+    }
+}
+
+impl<S: JsonSchema, T: JsonSchema> JsonSchema for WithShared<S, T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}_with_{}", Directions::<T>::schema_name(), S::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let shared = S::json_schema(generator);
+        let mut schema = Directions::<T>::json_schema(generator);
+        if let (Some(Value::Object(properties)), Some(Value::Object(shared))) =
+            (schema.get_mut("properties"), shared.get("properties"))
+        {
+            properties.extend(shared.clone());
+        }
+        schema
+    }
+}

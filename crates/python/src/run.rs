@@ -218,6 +218,7 @@ pub fn bearer_rows<'py>(py: Python<'py>, bearers: &[BearerResult]) -> PyResult<V
         row.set_item("blocks_sent", bearer.blocks.sent)?;
         row.set_item("blocks_resent", bearer.blocks.resent)?;
         row.set_item("blocks_dropped", bearer.blocks.dropped)?;
+        row.set_item("status_reports", bearer.blocks.status)?;
         Ok(row)
     });
     rows.collect()

@@ -16,9 +16,12 @@ use cellwind_path::traffic::Traffic;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::block_arq::{BlockArq, Blocks};
+use crate::block_arq::BlockArq;
+use crate::blocks::Blocks;
 use crate::errors::settings::ErrorSettings;
 use crate::settings::BlockArqSettings;
+use crate::umts::Umts;
+use crate::umts::settings::UmtsSettings;
 
 /// An access network.
 // A scenario has few of them, so that their size does not matter.
@@ -30,9 +33,15 @@ pub enum Access {
     BlockArq(Directions<BlockArqSettings>),
     /// A rate, a latency and a queue for each terminal, with the keys of `link` (Teyeb, Table 7.1).
     Link(Directions<LinkSettings>),
+    /// A radio bearer of UMTS on a dedicated channel, with the whole of RLC (TS 25.322).
+    Umts(UmtsSettings),
 }
 
-deserialize_by_type!(Access { BlockArq(settings: Directions<BlockArqSettings>), Link(settings: Directions<LinkSettings>) });
+deserialize_by_type!(Access {
+    BlockArq(settings: Directions<BlockArqSettings>),
+    Link(settings: Directions<LinkSettings>),
+    Umts(settings: UmtsSettings),
+});
 
 /// The machines of an access network.
 #[derive(Debug, Default)]
@@ -62,7 +71,22 @@ impl Access {
                 own.get_mut(direction).adopt(key, other.get(direction));
             }
             (Access::Link(own), Access::Link(other)) => own.get_mut(direction).adopt(key, other.get(direction)),
+            (Access::Umts(own), Access::Umts(other)) => {
+                own.directions.get_mut(direction).adopt(key, other.directions.get(direction));
+                own.shared.adopt(key, &other.shared);
+            }
             _ => unreachable!("an access keeps its type"),
+        }
+    }
+
+    /// Whether bearers of another access of the same type can take its settings over while they run.
+    pub fn is_like(&self, other: &Access) -> bool {
+        match (self, other) {
+            (Access::Umts(own), Access::Umts(other)) => {
+                let mode = |umts: &UmtsSettings, way| std::mem::discriminant(&umts.directions.get(way).rlc);
+                Direction::BOTH.iter().all(|&way| mode(own, way) == mode(other, way))
+            }
+            _ => true,
         }
     }
 
@@ -71,6 +95,7 @@ impl Access {
         match self {
             Access::BlockArq(both) => Direction::BOTH.iter().all(|&way| both.get(way).blocks_per_tti().is_some()),
             Access::Link(_) => true,
+            Access::Umts(umts) => Direction::BOTH.iter().all(|&way| umts.directions.get(way).format().is_some()),
         }
     }
 
@@ -79,6 +104,7 @@ impl Access {
         match self {
             Access::BlockArq(both) => Some(&both.get(direction).errors),
             Access::Link(_) => None,
+            Access::Umts(umts) => Some(&umts.directions.get(direction).errors),
         }
     }
 
@@ -87,31 +113,61 @@ impl Access {
         match self {
             Access::BlockArq(both) => Some(&mut both.get_mut(direction).errors),
             Access::Link(_) => None,
+            Access::Umts(umts) => Some(&mut umts.directions.get_mut(direction).errors),
         }
     }
 
     /// The machines for these terminals of a valid access named `name`; `stream` makes random streams from names.
     pub fn stages(&self, name: &str, terminals: &[&str], stream: impl Fn(&str) -> Stream) -> Stages {
+        let name = format!("access/{name}");
+        match self {
+            Access::BlockArq(settings) => Stages::apart(&name, terminals, |name, direction| {
+                let bearer = BlockArq::new(settings.get(direction), stream(&format!("{name}/errors")));
+                vec![Named::alone(name, Stage::BlockArq(bearer.expect("validated")))]
+            }),
+            Access::Link(settings) => {
+                Stages::apart(&name, terminals, |name, direction| Stage::link(name, settings.get(direction), &stream))
+            }
+            Access::Umts(settings) => {
+                let mut umts = Umts::new();
+                for terminal in terminals {
+                    umts.add_terminal(settings, |own| stream(&format!("{name}/{terminal}/{own}")));
+                }
+                Stages::together(name, terminals, Stage::Umts(umts))
+            }
+        }
+    }
+}
+
+impl Stages {
+    /// Machines for each terminal and direction alone, made by `make` from a name and the direction.
+    fn apart(name: &str, terminals: &[&str], make: impl Fn(&str, Direction) -> Vec<Named>) -> Self {
         let mut stages = Stages::default();
         for terminal in terminals {
             let mut way = |direction: Direction| {
-                let name = format!("access/{name}/{terminal}/{}", direction.word());
-                let machines = match self {
-                    Access::BlockArq(settings) => vec![Named {
-                        stage: Stage::block_arq(settings.get(direction), stream(&format!("{name}/errors"))),
-                        name,
-                        parts: Vec::new(),
-                    }],
-                    Access::Link(settings) => Stage::link(&name, settings.get(direction), &stream),
-                };
                 let first = stages.machines.len();
-                stages.machines.extend(machines);
+                stages.machines.extend(make(&format!("{name}/{terminal}/{}", direction.word()), direction));
                 (first..stages.machines.len()).map(|place| (place, 0)).collect()
             };
             let way = Directions { down: way(Direction::Down), up: way(Direction::Up) };
             stages.ways.push(way);
         }
         stages
+    }
+
+    /// One machine with two parts for each terminal: down and up.
+    fn together(name: String, terminals: &[&str], stage: Stage) -> Self {
+        let part = |terminal: &&str, direction: Direction| format!("{name}/{terminal}/{}", direction.word());
+        let parts = terminals.iter().flat_map(|terminal| Direction::BOTH.map(|direction| part(terminal, direction)));
+        let parts = parts.collect();
+        let way = |number: u16| Directions { down: vec![(0, 2 * number)], up: vec![(0, 2 * number + 1)] };
+        Stages { machines: vec![Named { name, stage, parts }], ways: (0..terminals.len() as u16).map(way).collect() }
+    }
+}
+
+impl Named {
+    fn alone(name: impl Into<String>, stage: Stage) -> Self {
+        Named { name: name.into(), stage, parts: Vec::new() }
     }
 }
 
@@ -130,6 +186,8 @@ pub enum Stage {
     Faults(Faults),
     /// One direction of a block-ARQ bearer.
     BlockArq(BlockArq),
+    /// A UMTS access with its terminals.
+    Umts(Umts),
 }
 
 /// Calls the same method of whichever stage it is.
@@ -139,6 +197,7 @@ macro_rules! each {
             Stage::Link($stage) => $call,
             Stage::Faults($stage) => $call,
             Stage::BlockArq($stage) => $call,
+            Stage::Umts($stage) => $call,
         }
     };
 }
@@ -161,68 +220,73 @@ impl Stage {
 
     /// One direction of a link, and the scripted faults behind it.
     pub fn link(name: &str, settings: &LinkSettings, stream: impl Fn(&str) -> Stream) -> Vec<Named> {
-        let alone = |name: String, stage| Named { name, stage, parts: Vec::new() };
         let link = Link::new(settings, stream(&format!("{name}/losses")));
-        let mut stages = vec![alone(name.into(), Stage::Link(link))];
+        let mut stages = vec![Named::alone(name, Stage::Link(link))];
         if !settings.faults.is_empty() {
             let rules = settings.faults.iter().map(|fault| fault.rule().expect("validated")).collect();
-            stages.push(alone(format!("{name}/faults"), Stage::Faults(Faults::new(rules))));
+            stages.push(Named::alone(format!("{name}/faults"), Stage::Faults(Faults::new(rules))));
         }
         stages
     }
 
-    fn block_arq(settings: &BlockArqSettings, errors: Stream) -> Stage {
-        Stage::BlockArq(BlockArq::new(settings, errors).expect("validated"))
-    }
-
     /// Gives a part the settings of its direction in an access of its type, which carries blocks.
-    pub fn set_access(&mut self, _part: u16, now: Time, direction: Direction, access: &Access, out: &mut Outbox) {
+    pub fn set_access(&mut self, part: u16, now: Time, direction: Direction, access: &Access, out: &mut Outbox) {
         match (self, access) {
             (Stage::BlockArq(bearer), Access::BlockArq(settings)) => {
                 let fits = bearer.set_settings(now, settings.get(direction), out);
                 debug_assert!(fits, "looked at before");
             }
             (Stage::Link(link), Access::Link(settings)) => link.set_settings(now, settings.get(direction), out),
+            (Stage::Umts(umts), Access::Umts(settings)) => umts.set_settings(part, now, settings, out),
             _ => unreachable!("a bearer has the type of its access"),
         }
     }
 
     /// Lets a part begin no transmission until [`release`](Stage::release); a running one ends.
-    pub fn hold(&mut self, _part: u16, now: Time, out: &mut Outbox) {
+    pub fn hold(&mut self, part: u16, now: Time, out: &mut Outbox) {
         match self {
             Stage::Link(link) => link.hold(now, out),
             Stage::BlockArq(bearer) => bearer.hold(out),
+            Stage::Umts(umts) => umts.hold(part, out),
             Stage::Faults(_) => unreachable!("faults do not transmit"),
         }
     }
 
     /// Lets a part transmit again.
-    pub fn release(&mut self, _part: u16, now: Time, out: &mut Outbox) {
+    pub fn release(&mut self, part: u16, now: Time, out: &mut Outbox) {
         match self {
             Stage::Link(link) => link.release(now, out),
             Stage::BlockArq(bearer) => bearer.release(now, out),
+            Stage::Umts(umts) => umts.release(part, now, out),
             Stage::Faults(_) => unreachable!("faults do not transmit"),
         }
     }
 
     /// Makes a part hand back all that it holds, in the order it entered.
-    pub fn flush(&mut self, _part: u16, now: Time, out: &mut Outbox) {
+    pub fn flush(&mut self, part: u16, now: Time, out: &mut Outbox) {
         match self {
             Stage::Link(link) => link.flush(now, out),
             Stage::BlockArq(bearer) => bearer.flush(out),
+            Stage::Umts(umts) => umts.flush(part, out),
             Stage::Faults(faults) => faults.flush(out),
         }
     }
 
     /// What went through a part.
-    pub fn traffic(&self, _part: u16) -> &Traffic {
-        each!(self, stage => stage.traffic())
+    pub fn traffic(&self, part: u16) -> Traffic {
+        match self {
+            Stage::Link(link) => *link.traffic(),
+            Stage::Faults(faults) => *faults.traffic(),
+            Stage::BlockArq(bearer) => *bearer.traffic(),
+            Stage::Umts(umts) => umts.traffic(part),
+        }
     }
 
     /// How many blocks that took; none for stages that do not send blocks.
-    pub fn blocks(&self, _part: u16) -> Option<&Blocks> {
+    pub fn blocks(&self, part: u16) -> Option<&Blocks> {
         match self {
             Stage::BlockArq(bearer) => Some(bearer.blocks()),
+            Stage::Umts(umts) => Some(umts.blocks(part)),
             Stage::Link(_) | Stage::Faults(_) => None,
         }
     }

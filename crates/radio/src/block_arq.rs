@@ -17,19 +17,9 @@ use cellwind_path::HANDED_BACK;
 use cellwind_path::settings::QueueLimit;
 use cellwind_path::traffic::Traffic;
 
+use crate::blocks::Blocks;
 use crate::errors::ErrorProcess;
 use crate::settings::{Attempts, BlockArqSettings, Delivery, TtiStart};
-
-/// Counts of a bearer's blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
-    /// Blocks sent, retransmissions included.
-    pub sent: u64,
-    /// Blocks sent again.
-    pub resent: u64,
-    /// Blocks given up after their last allowed transmission.
-    pub dropped: u64,
-}
 
 /// One direction of a bearer; packets enter and leave at port 0.
 #[derive(Clone, Debug)]

@@ -4,17 +4,17 @@
 //! [`block_arq`] is the acknowledged-mode RLC of TS 25.322 reduced to its effect on packets, after Lundsten.
 //! [`errors`] says which blocks arrive broken.
 //! [`handover`] leads a terminal's packets from one access into another.
-//! [`mac`] shares a cell's capacity among terminals.
-//! [`rlc`] is Radio Link Control, [`pdcp`] the header compression above it.
-//! [`rrc`] is Radio Resource Control: the states of a terminal and the channels it has in them.
+//! [`umts`] is the UMTS access, which puts [`rlc`] (Radio Link Control), [`mac`] (Medium Access Control) and [`rrc`] (Radio
+//! Resource Control) together.
 
 pub mod access;
 pub mod block_arq;
+pub mod blocks;
 pub mod errors;
 pub mod handover;
 pub mod mac;
-pub mod pdcp;
 pub mod rlc;
 pub mod rrc;
 pub mod settings;
 mod text;
+pub mod umts;

@@ -1,6 +1,8 @@
-//! Medium access control: what may be sent in each TTI (TS 25.321).
+//! Medium access control: when something may be sent, and how much (TS 25.321).
 //!
-//! [`cell`] is the capacity that the terminals of a cell share, [`scheduler`] how it is shared out.
+//! [`channel`] says when the TTIs of a dedicated channel begin. [`cell`] is the capacity that the terminals of a cell share,
+//! [`scheduler`] how it is shared out.
 
 pub mod cell;
+pub mod channel;
 pub mod scheduler;

@@ -5,10 +5,12 @@
 
 use cellwind_engine::time::Span;
 
+pub use self::entity::Entity;
 use self::pdu::{Reset, Status};
 use self::sn::Sn;
 
 pub mod am;
+pub mod entity;
 pub mod one_way;
 pub mod pdu;
 pub mod sdu;

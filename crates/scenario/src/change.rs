@@ -252,6 +252,8 @@ impl Running {
         alone.value = Value::Table(Table::from([(section.clone(), named)]));
 
         let written = written(&assignment)?;
+        let assignment_path: Vec<String> = assignment.keys.iter().map(|key| key.name.clone()).collect();
+        let key_origin = assignment.keys[0].origin.clone();
         assignment.put(&mut alone)?;
         let after = alone.find(&path).cloned().unwrap_or_else(|| alone.clone());
         let below = |error: ScenarioError| error.under(&name).under(&section);
@@ -271,6 +273,12 @@ impl Running {
             let mut access: Access = from_node(&after).map_err(below)?;
             self.files.read(&mut access, &name, &alone)?;
             validate::access(scenario, &alone, &name, &access)?;
+            if scenario.access.get(&name).is_some_and(|before| !access.is_like(before)) {
+                let path: Vec<&str> = assignment_path.iter().map(String::as_str).collect();
+                let error =
+                    ScenarioError::new(Mistake::NotChangeable, "the mode of RLC cannot change while the scenario runs");
+                return Err(error.at(&key_origin).with_path(&path).allowed("other settings of the same mode"));
+            }
             let place = scenario.access.get_index_of(&name);
             for direction in Direction::BOTH {
                 add(place, direction, PatchSettings::Access(Box::new(access.clone())));

@@ -74,11 +74,11 @@ impl AnyMachine {
     }
 
     /// What went through a part, for what stands between the ends of a path.
-    pub fn traffic(&self, part: u16) -> Option<&Traffic> {
+    pub fn traffic(&self, part: u16) -> Option<Traffic> {
         match self {
             AnyMachine::Source(_) | AnyMachine::Sink(_) | AnyMachine::Application(_) | AnyMachine::Meter(_) => None,
             AnyMachine::Stage(stage) => Some(stage.traffic(part)),
-            AnyMachine::Handover(switch) => Some(switch.traffic()),
+            AnyMachine::Handover(switch) => Some(*switch.traffic()),
         }
     }
 

@@ -7,7 +7,7 @@ use cellwind_engine::fact::FactRow;
 use cellwind_engine::time::{Span, Time};
 use cellwind_engine::world::{Captured as Seen, Stalled};
 use cellwind_path::traffic::Traffic;
-use cellwind_radio::block_arq::Blocks;
+use cellwind_radio::blocks::Blocks;
 use cellwind_transport::application::Report;
 use cellwind_transport::tcp::Counters;
 

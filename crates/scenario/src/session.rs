@@ -205,7 +205,7 @@ impl Session {
     }
 
     /// What went through each stage of the path, by machine number.
-    pub fn counters(&self) -> impl Iterator<Item = (u16, &Traffic)> {
+    pub fn counters(&self) -> impl Iterator<Item = (u16, Traffic)> {
         self.parts().filter_map(|(number, machine, part)| Some((number, machine.traffic(part)?)))
     }
 
@@ -234,10 +234,10 @@ impl Session {
                 (Stage::Faults(_), ..) => {}
                 (_, Some(name), _) => bearers.push(BearerResult {
                     name: name.into(),
-                    traffic: *stage.traffic(part),
+                    traffic: stage.traffic(part),
                     blocks: stage.blocks(part).copied().unwrap_or_default(),
                 }),
-                (_, None, Some(name)) => links.push(LinkResult { name: name.into(), traffic: *stage.traffic(part) }),
+                (_, None, Some(name)) => links.push(LinkResult { name: name.into(), traffic: stage.traffic(part) }),
                 (_, None, None) => {}
             }
         }

@@ -4,6 +4,7 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 use cellwind_path::settings::LinkSettings;
 use cellwind_radio::settings::{BlockArqSettings, PduSize};
+use cellwind_radio::umts::settings::UmtsSettings;
 use cellwind_transport::tcp::settings::TcpSettings;
 
 use crate::build;
@@ -17,6 +18,7 @@ mod datagrams;
 mod errors;
 mod mobility;
 mod tcp;
+mod umts;
 
 /// The longest name of a link, access, terminal, flow or workload.
 const LONGEST_NAME: usize = 64;
@@ -204,6 +206,7 @@ impl Checker<'_> {
             match access {
                 Access::BlockArq(bearer) => self.block_arq(name, direction, bearer.get(direction))?,
                 Access::Link(link) => self.link("access", name, direction, link.get(direction))?,
+                Access::Umts(settings) => self.umts(name, direction, settings)?,
             }
         }
         Ok(())
@@ -240,6 +243,19 @@ impl Checker<'_> {
                 blame(&["rate", "tti"], error)
             }
         }
+    }
+
+    fn umts(&self, name: &str, direction: Direction, umts: &UmtsSettings) -> Result<(), ScenarioError> {
+        let bearers = &umts.directions;
+        let checked = umts::bearer(bearers.get(direction)).and_then(|()| umts::modes(&bearers.down, &bearers.up));
+        checked.map_err(|(to_blame, error)| {
+            let path = |keys: &&[&'static str]| {
+                let mut path = self.of_direction("access", name, direction, keys[0]);
+                path.extend(&keys[1..]);
+                path
+            };
+            self.blame(&to_blame.iter().map(path).collect::<Vec<_>>(), error)
+        })
     }
 
     fn terminals(&self) -> Result<(), ScenarioError> {
@@ -536,6 +552,16 @@ impl Checker<'_> {
                 || scenario.mobility.values().any(is_on_way);
             if !serves && !is_reached {
                 warnings.push(format!("access.{access} serves no terminal"));
+            }
+        }
+        for (name, access) in &scenario.access {
+            let Access::Umts(settings) = access else { continue };
+            let [down, up] = Direction::BOTH.map(|way| umts::warnings(settings.directions.get(way)));
+            let both = down.iter().filter(|text| up.contains(text)).map(|text| format!("access.{name}.rlc: {text}"));
+            warnings.extend(both);
+            for (own, other, way) in [(&down, &up, Direction::Down), (&up, &down, Direction::Up)] {
+                let alone = own.iter().filter(|text| !other.contains(text));
+                warnings.extend(alone.map(|text| format!("access.{name}.{}.rlc: {text}", way.word())));
             }
         }
         for terminal in scenario.terminal.keys() {

@@ -76,6 +76,7 @@ class BearerRow(LinkRow):
     blocks_sent: int
     blocks_resent: int
     blocks_dropped: int
+    status_reports: int
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,7 @@ BEARER_COLUMNS = (
     Column("blocks_sent", "int64", "radio blocks sent, retransmissions included"),
     Column("blocks_resent", "int64", "radio blocks sent again"),
     Column("blocks_dropped", "int64", "radio blocks given up after the last permitted attempt"),
+    Column("status_reports", "int64", "RLC status reports sent, about the other direction"),
     *_TRAFFIC,
 )
 

@@ -103,7 +103,6 @@ impl AmEntity {
         outgoing.enter(now, packet, octets);
         let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, octets);
         out.fact(joined.values(outgoing.waiting() as u64, outgoing.unsent_octets()));
-        self.transmitter.tell_occupancy(outgoing, out);
     }
 
     /// Whether it would send something, given an opportunity.
@@ -215,7 +214,6 @@ impl AmEntity {
     /// PDUs have arrived without error. What they complete is `delivered`.
     pub fn on_pdu(
         &mut self,
-        now: Time,
         pdu: Pdu,
         outgoing: &mut Carried,
         incoming: &mut Carried,
@@ -231,10 +229,10 @@ impl AmEntity {
             Pdu::Data(run) => self.receiver.on_run(run, incoming, delivered),
             Pdu::Status(status) if is_pending => incoming.recycle(status),
             Pdu::DataWithStatus(_, status) if is_pending => incoming.recycle(status),
-            Pdu::Status(status) => self.on_status(now, status, outgoing, incoming, delivered, out),
+            Pdu::Status(status) => self.on_status(status, outgoing, incoming, delivered, out),
             Pdu::DataWithStatus(run, status) => {
                 self.receiver.on_run(run, incoming, delivered);
-                self.on_status(now, status, outgoing, incoming, delivered, out);
+                self.on_status(status, outgoing, incoming, delivered, out);
             }
             Pdu::Unacknowledged { .. } => unreachable!("both ends of a bearer are in acknowledged mode"),
         }
@@ -242,7 +240,6 @@ impl AmEntity {
 
     fn on_status(
         &mut self,
-        now: Time,
         status: Status,
         outgoing: &mut Carried,
         incoming: &mut Carried,
@@ -256,7 +253,7 @@ impl AmEntity {
                 self.receiver.on_discard((sn, *n), incoming, delivered, out);
             }
         }
-        let verdict = self.transmitter.on_status(now, &status, outgoing, out);
+        let verdict = self.transmitter.on_status(&status, outgoing);
         self.obey(verdict, out);
         incoming.recycle(status);
     }
@@ -304,8 +301,9 @@ impl AmEntity {
 
     /// When a timer makes a difference next; what only ends a prohibition shows up while something is deferred by it.
     pub fn next_timeout(&self, outgoing: &Carried) -> Option<Time> {
-        let sides = earlier(self.receiver.next_timeout(), self.transmitter.next_timeout(outgoing));
-        earlier(sides, self.resetter.next_timeout())
+        let timers =
+            [self.receiver.next_timeout(), self.transmitter.next_timeout(outgoing), self.resetter.next_timeout()];
+        timers.into_iter().flatten().min()
     }
 
     /// Whether RESET PDUs were sent in vain, so that both ends are to be established anew (§11.4.4a).
@@ -338,15 +336,5 @@ impl AmEntity {
         outgoing.check()?;
         self.transmitter.check(outgoing)?;
         self.receiver.check(incoming)
-    }
-}
-
-/// The earlier of two instants that may not come.
-#[inline]
-fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, None) => one,
-        (None, other) => other,
     }
 }

@@ -23,6 +23,28 @@ pub enum RlcSettings {
 
 deserialize_by_type!(RlcSettings { Am(settings: AmSettings), Um(settings: UmSettings), Tm(settings: TmSettings) });
 
+impl RlcSettings {
+    /// Octets of the header of a PDU with data, without length indicators (TS 25.322 §9.2.1).
+    pub const fn header_octets(&self) -> u64 {
+        match self {
+            RlcSettings::Am(_) => 2,
+            RlcSettings::Um(_) => 1,
+            RlcSettings::Tm(_) => 0,
+        }
+    }
+
+    /// The smallest and the largest PDU.
+    pub const fn pdu_sizes(&self) -> (Size, Size) {
+        let smallest = match self {
+            RlcSettings::Am(_) => 8, // a STATUS PDU with any SUFI and the ACK takes 7 octets (TS 25.322 §9.2.2.11)
+            RlcSettings::Um(_) => 3, // header, length indicator and an octet of data
+            RlcSettings::Tm(_) => 1,
+        };
+        let largest = 625; // TS 25.331 §10.3.5.23: a transport block has at most 5000 bits
+        (Size::from_bytes(smallest), Size::from_bytes(largest))
+    }
+}
+
 impl Default for RlcSettings {
     fn default() -> Self {
         RlcSettings::Am(AmSettings::default())

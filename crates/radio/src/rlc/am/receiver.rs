@@ -5,7 +5,6 @@ use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::FlowId;
 use cellwind_engine::time::Time;
 
-use super::earlier;
 use super::report::{ACK_BITS, Held};
 use super::ring::Ring;
 use crate::rlc::pdu::{Status, StatusEnd};
@@ -117,14 +116,13 @@ impl Receiver {
             self.deliver(first, end, carried, delivered);
             return;
         }
-        let is_new = self.got.set(first, end);
+        let is_new = self.got.set(first, end) > 0;
         let is_highest = end > self.vr_h;
         self.vr_h = self.vr_h.max(end);
-        let moves = first == self.vr_r;
-        if moves {
-            self.move_to(first);
+        if first == self.vr_r {
+            self.move_to(self.vr_r);
         }
-        if moves || (is_new && self.delivery == Delivery::OutOfSequence) {
+        if is_new {
             self.deliver(first, end, carried, delivered);
         }
         // §9.7.2: as in Teyeb (section 5.3.3), each new PDU detects again what is missing before it.
@@ -326,7 +324,7 @@ impl Receiver {
     pub fn next_timeout(&self) -> Option<Time> {
         let estimate = self.estimate.map(|(due, _)| due);
         let prohibited = self.prohibited_until.filter(|_| self.is_due && self.estimate.is_none());
-        earlier(earlier(self.periodic_at, estimate), prohibited)
+        [self.periodic_at, estimate, prohibited].into_iter().flatten().min()
     }
 
     /// Back to the initial state, for PDUs with the hyper frame number behind `hfn` (§11.4.3); Timer_Status_Periodic goes on.
