@@ -137,6 +137,19 @@ def acks() -> Table | None:
     return table
 
 
+def rlc() -> Table | None:
+    """What a PDU costs RLC acknowledged mode with nothing around it; none where there is no cargo."""
+    if shutil.which("cargo") is None:
+        return None
+    words = ["cargo", "bench", "--quiet", "--package", "cellwind-radio", "--bench", "rlc"]
+    printed = subprocess.run(words, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout
+    table = Table("12 PDUs per TTI of 10 ms, SDUs of", "PDUs sent per PDU needed", "time per PDU sent")
+    for line in printed.splitlines():
+        *what, ratio, ns = line.split()
+        table.add_row(" ".join(what), ratio, f"{float(ns):.1f} ns")
+    return table
+
+
 def transports() -> list[Line]:
     """Every TCP among the presets, in turns with Reno; the dearest first."""
     names = [name for kind, name, _ in _core.presets() if kind == "transport" and name != "reno"]
@@ -265,9 +278,9 @@ def main() -> None:
             table.add_row(line.what, line.against, line.measured, line.target, verdict)
     console = Console(width=None if sys.stdout.isatty() else 150)
     console.print(table)
-    curve = acks()
-    if curve is not None:
-        console.print(curve)
+    for more in (acks(), rlc()):
+        if more is not None:
+            console.print(more)
 
 
 if __name__ == "__main__":

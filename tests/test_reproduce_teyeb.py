@@ -88,6 +88,61 @@ def test_sack_helps_down_and_hurts_up() -> None:
     assert [claim.holds for claim in down.claims] == [True, True]
 
 
+def test_equation_7_1_holds_to_the_nanosecond() -> None:
+    """In every network before a handover, and for all that a handover has kept."""
+    (equation,) = reproduce("teyeb-equation-7-1").experiments
+    assert [row.ours for row in equation.rows] == [pytest.approx(row.published, abs=1e-5) for row in equation.rows]
+    (networks,) = reproduce("teyeb-table-7-1").experiments
+    assert [row.ours for row in networks.rows] == [pytest.approx(row.published, rel=1e-6) for row in networks.rows]
+    (emulator,) = reproduce("teyeb-emulator-heterogeneous").experiments
+    claims = [*equation.claims, *networks.claims, *emulator.claims]
+    assert all(claim.holds for claim in claims)
+
+
+def test_the_schemes_forward_what_figure_7_2_shows() -> None:
+    (figure,) = reproduce("teyeb-figure-7-2").experiments
+    assert [row.ours for row in figure.rows] == [0, 3, 7]
+
+
+def test_the_traces_are_those_of_the_text() -> None:
+    """Three timeouts without buffering, 1.4 s of silence with all of it, and how far Eifel is at 11 s."""
+    for name, rows in (("7-4", 6), ("7-6", 1), ("7-8", 4), ("7-9", 1), ("7-10", 1), ("7-11", 1)):
+        (figure,) = reproduce(f"teyeb-figure-{name}").experiments
+        assert len(figure.rows) == rows
+        assert not figure.is_off
+        assert all(claim.holds for claim in figure.claims)
+
+
+def test_table_e_1_is_the_same_trace_with_one_acknowledgement_less() -> None:
+    (table,) = reproduce("teyeb-table-e-1").experiments
+    ours = {row.factors["event"]: row.ours for row in table.rows}
+    assert {name for name, value in ours.items() if value == "absent"} == {"third new segment", "third duplicate ack"}
+    assert [row.factors["event"] for row in table.rows if row.is_off] == ["third new segment", "third duplicate ack"]
+
+
+def test_the_damaged_rows_of_table_7_2_are_shown_and_not_judged() -> None:
+    (table,) = reproduce("teyeb-table-7-2").experiments
+    judged = [row for row in table.rows if row.judged]
+    assert (len(judged), len(table.rows)) == (72, 144)
+    assert {row.factors["handover_delay_s"] for row in judged} == {0, 2}
+    assert sum(row.is_off for row in judged) <= 14
+    assert not any(row.is_off for row in table.rows if not row.judged)
+    assert all(row.ours in ("++", "+", "-", "--") for row in table.rows)
+    assert all(claim.holds for claim in table.claims)
+
+
+def test_delay_spikes_do_what_section_6_4_2_says() -> None:
+    (ratio,) = reproduce("teyeb-figure-6-9", 10).experiments
+    assert all(claim.holds for claim in ratio.claims)
+    (times,) = reproduce("teyeb-figure-6-11", 10).experiments
+    assert [claim.holds for claim in times.claims][2:] == [True, True]
+
+
+def test_remedies_of_a_handover_help_and_have_their_price() -> None:
+    (found,) = reproduce("teyeb-handover-alternatives").experiments
+    assert [claim.holds for claim in found.claims] == [True] * 4
+
+
 def test_the_model_is_that_of_the_prediction() -> None:
     """The parameters of each download of section 5.2 are those that ``predict`` reads from its scenario."""
     settings = load_paper("teyeb").settings

@@ -169,6 +169,10 @@ fact_kinds! {
     PollSent = "poll_sent",
     /// Bearer: a status report left; `seq` = number since the start of the first PDU that the receiver has not, `a` = PDUs reported missing, `b` = 1 if piggybacked.
     StatusSent = "status_sent",
+    /// Bearer: all of a packet of `length` octets is acknowledged, so that the transmitter forgets it; `a` = ns since it was handed to RLC.
+    SduAcknowledged = "sdu_acknowledged",
+    /// Bearer: what the transmitter keeps changed; `a` = octets of packets that are not acknowledged or not sent, `b` = PDUs from the first unacknowledged one to the last sent.
+    BufferOccupancy = "buffer_occupancy",
     /// Bearer: the receiver is asked to move its window past SDUs that were given up; `seq` = number since the start of the PDU it is to begin with, `a` = how often it was asked, `b` = SDUs that end in that PDU and are given up.
     DiscardRequested = "discard_requested",
     /// Bearer: a RESET PDU left; `a` = how often in a row.

@@ -40,6 +40,8 @@ impl Flags {
     /// A queue on the way dropped packets of this connection just before this one because their deadline was over (EXP;
     /// Gurtov, P9 III.B). Feedback that echoes it says so of the gap below.
     pub const EXP: Flags = Flags(1024);
+    /// IP: the protocol is UDP, with a header of 8 bytes behind the 20 of IPv4; else TCP.
+    pub const UDP: Flags = Flags(2048);
     /// No bit set.
     pub const NONE: Flags = Flags(0);
 

@@ -4,8 +4,8 @@
 //! [`block_arq`] is the acknowledged-mode RLC of TS 25.322 reduced to its effect on packets, after Lundsten.
 //! [`errors`] says which blocks arrive broken.
 //! [`handover`] leads a terminal's packets from one access into another.
-//! [`umts`] is the UMTS access, which puts [`rlc`] (Radio Link Control), [`mac`] (Medium Access Control) and [`rrc`] (Radio
-//! Resource Control) together.
+//! [`umts`] is the UMTS access, which puts [`rlc`] (Radio Link Control), [`pdcp`] (header compression), [`mac`] (Medium
+//! Access Control) and [`rrc`] (Radio Resource Control) together.
 
 pub mod access;
 pub mod block_arq;
@@ -13,6 +13,7 @@ pub mod blocks;
 pub mod errors;
 pub mod handover;
 pub mod mac;
+pub mod pdcp;
 pub mod rlc;
 pub mod rrc;
 pub mod settings;

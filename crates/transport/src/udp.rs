@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cellwind_engine::fact::{Fact, FactKind};
 use cellwind_engine::machine::{Outbox, Port};
-use cellwind_engine::packet::{Deadline, FlowId, Packet, SackBlocks};
+use cellwind_engine::packet::{Deadline, Flags, FlowId, Packet, SackBlocks};
 use cellwind_engine::time::Time;
 use cellwind_engine::units::Size;
 use schemars::JsonSchema;
@@ -128,6 +128,7 @@ impl Udp {
                 deadline: message.deadline.map_or(Deadline::NONE, Deadline::at),
                 flow: self.flow,
                 header: self.header,
+                flags: Flags::UDP,
                 connection: self.number,
                 ..Packet::EMPTY
             };

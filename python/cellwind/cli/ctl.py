@@ -87,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     parser_of.add_argument("--terminal", metavar="NAME", help="which one; needed when there are several")
     parser_of.add_argument("--delay", metavar="T", help="for so long nothing leaves, such as 2s")
     parser_of.add_argument("--buffering", metavar="HOW", help="none, intermediate or full")
-    parser_of.add_argument("--soft", action="store_true", help="be in both accesses meanwhile: nothing waits or is lost")
+    parser_of.add_argument(
+        "--soft", action="store_true", help="be in both accesses meanwhile: nothing waits or is lost"
+    )
     parser_of = verb("spike", _spike, "let no transmission begin for so long")
     parser_of.add_argument("duration", metavar="DURATION", help="a time such as 5s")
     parser_of.add_argument("--terminal", metavar="NAME", help="only on the way to this one (default: to all)")

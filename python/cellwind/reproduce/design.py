@@ -85,6 +85,10 @@ class Bench(Generic[C, O]):
         """Every replication of a cell. Raises NotRunError."""
         return self._records[cell] if cell in self._records else self._missing(cell)
 
+    def has(self, cell: C) -> bool:
+        """Whether a cell was run."""
+        return cell in self._records
+
     def flows(self, cell: C) -> list[FlowRow]:
         """The first flow of every replication of a cell. Raises NotRunError."""
         return [record.flows[0] for record in self.records(cell)]

@@ -79,7 +79,7 @@ def _rows(
         for metric, value in row.values.items():
             ours = _point(partial(plan.measure, simulated, row, metric))
             found = row_result(ours, row.factors, metric, value)
-            found = replace(found, derived=row.derived, approximate=row.approximate)
+            found = replace(found, derived=row.derived, approximate=row.approximate, judged=row.judged)
             if plan.is_live:
                 point = _point(partial(plan.measure, live, row, metric))
                 found = replace(found, live=live_number(point, value))

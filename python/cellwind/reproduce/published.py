@@ -21,13 +21,15 @@ from .quantities import Factor
 class PublishedRow:
     """One line of a table: the factors say which run, ``values`` what was printed, the unit in the key.
 
-    ``derived`` numbers were computed from printed ones; ``approximate`` ones the text calls "about".
+    ``derived`` numbers were computed from printed ones; ``approximate`` ones the text calls "about". What is not
+    ``judged`` was reconstructed from a damaged text: it is shown, and ours may differ.
     """
 
     factors: Mapping[str, Factor]
     values: Mapping[str, Factor]
     derived: bool = False
     approximate: bool = False
+    judged: bool = True
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,13 @@ def _experiment(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> Publishe
         setup=setup,
         unstated=unstated,
         rows=tuple(
-            PublishedRow(row["factors"], row["values"], row.get("derived", False), row.get("approx", False))
+            PublishedRow(
+                row["factors"],
+                row["values"],
+                row.get("derived", False),
+                row.get("approx", False),
+                row.get("judged", True),
+            )
             for row in entry.get("row", [])
         ),
         claims=tuple(PublishedClaim(claim["text"], claim["check"]) for claim in entry.get("claim", [])),

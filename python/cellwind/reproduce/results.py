@@ -40,7 +40,7 @@ class RowResult:
     ``ours`` comes from simulated runs; it is None when a part of the simulator is missing (``needs`` names it).
     ``half_width`` belongs to the 95 % interval over ``n`` replications, None where there is none. ``live`` is the
     number of the live runs, None where an experiment has none. A metric that ends in ``_min`` or ``_max`` was
-    published as a bound. ``published`` is None for a number that only we have.
+    published as a bound. ``published`` is None for a number that only we have. What is not ``judged`` is shown only.
     """
 
     factors: Mapping[str, Factor]
@@ -52,6 +52,7 @@ class RowResult:
     needs: str | None = None
     derived: bool = False
     approximate: bool = False
+    judged: bool = True
     live: LiveNumber | None = None
 
     @property
@@ -102,6 +103,7 @@ class RowResult:
             "relative_difference": self.relative_difference,
             "derived": self.derived,
             "approximate": self.approximate,
+            "judged": self.judged,
         }
         if self.live is not None:
             row["live"] = {
@@ -129,6 +131,8 @@ class RowResult:
         return difference / abs(published)
 
     def _is_off(self, ours: Factor | None, relative: float | None) -> bool:
+        if not self.judged:
+            return False
         if relative is not None:
             return abs(relative) > EXPLAIN
         return (

@@ -39,7 +39,8 @@ def table(reproduction: Reproduction, columns: int = 80) -> RenderableType:
 
 def summary(reproduction: Reproduction) -> str:
     """How many numbers lie within a tenth of the published ones, and how many claims hold."""
-    rows = [row for experiment in reproduction.experiments for row in experiment.rows if row.published is not None]
+    shown = [row for experiment in reproduction.experiments for row in experiment.rows]
+    rows = [row for row in shown if row.published is not None and row.judged]
     claims = [claim for experiment in reproduction.experiments for claim in experiment.claims]
     text = _counted([None if row.ours is None else not row.is_off for row in rows], [claim.holds for claim in claims])
     live_rows = [(row, row.live) for row in rows if row.live is not None]

@@ -118,6 +118,8 @@ def difference_text(row: RowResult) -> str:
     """The relative difference in percent; the absolute one where the published number is zero."""
     if row.published is None:
         return "" if row.ours is not None else "not run"
+    if not row.judged:
+        return "shown only"
     if row.bound is not None and row.difference == 0.0:
         return "kept"
     if row.relative_difference is not None and not isinstance(row.published, bool):

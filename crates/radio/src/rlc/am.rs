@@ -103,6 +103,7 @@ impl AmEntity {
         outgoing.enter(now, packet, octets);
         let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, octets);
         out.fact(joined.values(outgoing.waiting() as u64, outgoing.unsent_octets()));
+        self.transmitter.tell_occupancy(outgoing, out);
     }
 
     /// Whether it would send something, given an opportunity.
@@ -214,6 +215,7 @@ impl AmEntity {
     /// PDUs have arrived without error. What they complete is `delivered`.
     pub fn on_pdu(
         &mut self,
+        now: Time,
         pdu: Pdu,
         outgoing: &mut Carried,
         incoming: &mut Carried,
@@ -229,10 +231,10 @@ impl AmEntity {
             Pdu::Data(run) => self.receiver.on_run(run, incoming, delivered),
             Pdu::Status(status) if is_pending => incoming.recycle(status),
             Pdu::DataWithStatus(_, status) if is_pending => incoming.recycle(status),
-            Pdu::Status(status) => self.on_status(status, outgoing, incoming, delivered, out),
+            Pdu::Status(status) => self.on_status(now, status, outgoing, incoming, delivered, out),
             Pdu::DataWithStatus(run, status) => {
                 self.receiver.on_run(run, incoming, delivered);
-                self.on_status(status, outgoing, incoming, delivered, out);
+                self.on_status(now, status, outgoing, incoming, delivered, out);
             }
             Pdu::Unacknowledged { .. } => unreachable!("both ends of a bearer are in acknowledged mode"),
         }
@@ -240,6 +242,7 @@ impl AmEntity {
 
     fn on_status(
         &mut self,
+        now: Time,
         status: Status,
         outgoing: &mut Carried,
         incoming: &mut Carried,
@@ -253,7 +256,7 @@ impl AmEntity {
                 self.receiver.on_discard((sn, *n), incoming, delivered, out);
             }
         }
-        let verdict = self.transmitter.on_status(&status, outgoing);
+        let verdict = self.transmitter.on_status(now, &status, outgoing, out);
         self.obey(verdict, out);
         incoming.recycle(status);
     }
@@ -301,9 +304,8 @@ impl AmEntity {
 
     /// When a timer makes a difference next; what only ends a prohibition shows up while something is deferred by it.
     pub fn next_timeout(&self, outgoing: &Carried) -> Option<Time> {
-        let timers =
-            [self.receiver.next_timeout(), self.transmitter.next_timeout(outgoing), self.resetter.next_timeout()];
-        timers.into_iter().flatten().min()
+        let sides = earlier(self.receiver.next_timeout(), self.transmitter.next_timeout(outgoing));
+        earlier(sides, self.resetter.next_timeout())
     }
 
     /// Whether RESET PDUs were sent in vain, so that both ends are to be established anew (§11.4.4a).
@@ -336,5 +338,15 @@ impl AmEntity {
         outgoing.check()?;
         self.transmitter.check(outgoing)?;
         self.receiver.check(incoming)
+    }
+}
+
+/// The earlier of two instants that may not come.
+#[inline]
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, None) => one,
+        (None, other) => other,
     }
 }

@@ -86,6 +86,7 @@ impl Entity {
     /// PDUs have arrived without error. What they complete is `delivered`.
     pub fn on_pdu(
         &mut self,
+        now: Time,
         pdu: Pdu,
         outgoing: &mut Carried,
         incoming: &mut Carried,
@@ -93,7 +94,7 @@ impl Entity {
         out: &mut Outbox,
     ) {
         match self {
-            Entity::Am(entity) => entity.on_pdu(pdu, outgoing, incoming, delivered, out),
+            Entity::Am(entity) => entity.on_pdu(now, pdu, outgoing, incoming, delivered, out),
             Entity::OneWay(entity) => entity.on_pdu(&pdu, incoming, delivered, out),
         }
     }

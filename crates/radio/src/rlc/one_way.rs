@@ -105,8 +105,9 @@ impl OneWay {
         self.plan(outgoing);
     }
 
-    /// Forgets the timer of what was taken out. Nothing else begins anew (§9.7.7): numbers go on, and the receiver notices a gap.
+    /// Begins anew (§9.7.7) when all that its direction carried was taken out and nothing is in flight.
     pub fn re_establish(&mut self) {
+        self.receiver = um::Receiver::default();
         self.due = None;
     }
 

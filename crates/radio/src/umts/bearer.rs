@@ -245,7 +245,7 @@ impl Bearer {
             out.speak_as(sends.part);
             for pdu in pdus.drain(..) {
                 let mut delivered = |sdu: &Sdu| handed_up.push(*sdu);
-                receiver.on_pdu(pdu, &mut sends.carried, &mut receives.carried, &mut delivered, out);
+                receiver.on_pdu(now, pdu, &mut sends.carried, &mut receives.carried, &mut delivered, out);
             }
             receives.spare.push(pdus);
             self.hand_up(direction, now, out);

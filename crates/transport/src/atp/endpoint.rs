@@ -295,7 +295,7 @@ impl Atp {
         Packet {
             seq: self.sender.written() + 1,
             stamp: now,
-            flags,
+            flags: flags.with(Flags::UDP),
             flow: self.flow,
             header: self.header,
             connection: self.association,

@@ -330,7 +330,7 @@ impl Tfrc {
         Packet {
             seq: self.sent + 1,
             stamp: now,
-            flags,
+            flags: flags.with(Flags::UDP),
             flow: self.flow,
             header: self.header,
             connection: self.connection,

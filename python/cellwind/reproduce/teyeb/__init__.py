@@ -1,7 +1,8 @@
 """Teyeb's dissertation of 2007: the kernel's TCP over the emulator RESPECT, and how well RESPECT keeps its deadlines.
 
 ``cells`` and ``transfers`` are the runs, ``observed`` reads their facts; ``model`` and ``downloads`` (section 5.2),
-``order``, ``handover`` and ``logging`` put them together for each figure, ``rlc`` says what the RLC study waits for.
+``order``, ``spikes``, ``networks``, ``handover``, ``moves``, ``traces`` and ``logging`` put them together for each
+figure, ``rlc`` says what the RLC study waits for.
 """
 
 from __future__ import annotations
@@ -9,15 +10,25 @@ from __future__ import annotations
 from ..design import REPLICATIONS, Design
 from ..published import Paper
 from ..quantities import Factor
-from . import downloads, handover, logging, model, order, rlc
+from . import downloads, handover, logging, model, moves, networks, order, rlc, spikes, traces
 from .observed import AnyCell, Observation, TeyebPlan, observe
 from .transfers import Transfer
 
 
 def plans() -> dict[str, TeyebPlan]:
     """The plan of every experiment, by its identifier."""
-    found = {**_section_5_2(), **rlc.plans(), **order.plans(), **handover.plans(), **logging.plans()}
+    found = {**_section_5_2(), **rlc.plans(), **order.plans(), **spikes.plans(), **_chapter_7(), **logging.plans()}
     return {f"teyeb-{name}": plan for name, plan in found.items()}
+
+
+def _chapter_7() -> dict[str, TeyebPlan]:
+    """Those of the handovers, in the order of the text, with what appendices B and E say of them."""
+    found = {**networks.plans(), **handover.plans(), **moves.plans(), **traces.plans()}
+    first = ["equation-7-1", "table-7-1", "figure-7-2"]
+    figures = [f"figure-7-{number}" for number in range(3, 15)]
+    rest = ["umts-to-wlan", "figure-7-15", "umts-to-gprs", *(f"figure-7-{number}" for number in range(16, 22))]
+    last = ["table-7-2", "handover-summary", "handover-alternatives", "emulator-heterogeneous", "table-e-1"]
+    return {name: found[name] for name in (*first, *figures, *rest, *last)}
 
 
 def _section_5_2() -> dict[str, TeyebPlan]:

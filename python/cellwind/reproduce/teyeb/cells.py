@@ -1,4 +1,4 @@
-"""The runs of the dissertation: one download over a radio bearer, or through a handover."""
+"""The runs of the dissertation: one download over a radio bearer, perhaps with a delay spike, or through a handover."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 Delivery = Literal["out_of_sequence", "in_sequence"]
 Buffering = Literal["none", "intermediate", "full"]
-Options = Literal["plain", "sack", "dsack", "dsack_fack", "eifel"]
-Origin = Literal["wlan", "gprs"]
+Options = Literal["plain", "sack", "dsack", "dsack_fack", "eifel", "sack_eifel", "no_dsack"]
+Network = Literal["wlan", "umts", "gprs"]
 
 FLOW = "transfer"
 MSS = 1460
 
-FILE_BYTES = {"order": 100 * 1024, "handover": 1024 * 1024}
+FILE_BYTES = {"order": 100 * 1024, "spike": 100 * 1024, "handover": 1024 * 1024}
 
 COMMON = f"""
 [flow.{FLOW}]
@@ -62,22 +62,15 @@ errors = 0.0
 """
 
 _HANDOVER = """
-title = "A handover to UMTS (Teyeb 2007, section 7.3)"
+title = "A handover between networks (Teyeb 2007, section 7.3)"
 description = "Sections 7.3.1 and 7.3.2 of Teyeb's dissertation."
 stop_at = "20 min"
-
-[access.umts]
-type = "link"
-rate = "384 kbit/s"
-delay = "75 ms"
-
-[access.umts.up]
-rate = "32 kbit/s"
 
 [terminal.ue]
 """
 
-_ORIGIN: dict[Origin, str] = {
+# Table 7.1.
+NETWORKS: dict[Network, str] = {
     "wlan": """
 [access.wlan]
 type = "link"
@@ -86,6 +79,15 @@ delay = "5 ms"
 
 [access.wlan.up]
 rate = "64 kbit/s"
+""",
+    "umts": """
+[access.umts]
+type = "link"
+rate = "384 kbit/s"
+delay = "75 ms"
+
+[access.umts.up]
+rate = "32 kbit/s"
 """,
     "gprs": """
 [access.gprs]
@@ -102,7 +104,11 @@ _PRESET: dict[Options, str] = {
     "dsack": "sack",
     "dsack_fack": "fack",
     "eifel": "newreno",
+    "sack_eifel": "fack",
+    "no_dsack": "fack",
 }
+# In the handovers SACK is what Linux has when nothing of it is switched off.
+_HANDOVER_PRESET: dict[Options, str] = {**_PRESET, "sack": "fack"}
 # Sections 6.4.2 and 7.3.1.2: after several timeouts the window is not restored.
 _UNDO = {"type": "linux", "f_rto": False, "repeated_timeouts": False, "response": "linux"}
 _FACK = {"type": "fack", "reordering": "adaptive"}
@@ -110,14 +116,20 @@ _FACK = {"type": "fack", "reordering": "adaptive"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of factors, of the delivery order (section 6.4.1) or of a handover (7.3.1 and 7.3.2)."""
+    """One combination of factors, of the delivery order (section 6.4.1), a delay spike (6.4.2) or a handover (7.3)."""
 
-    study: Literal["order", "handover"]
+    study: Literal["order", "spike", "handover"]
     tcp: Options = "plain"
     delivery: Delivery = "in_sequence"
     handover_delay_s: int = 0
     buffering: Buffering = "none"
-    origin: Origin = "wlan"
+    origin: Network = "wlan"
+    target: Network = "umts"
+    spike_s: float = 0.0
+    position_s: float = 0.0
+    duplicate_acks: int = 0
+    soft: bool = False
+    queue_bytes: int = 0
 
     @property
     def is_deterministic(self) -> bool:
@@ -129,6 +141,8 @@ class Cell:
         """The factors as the checks of the claims name them."""
         if self.study == "order":
             return {"rlc_delivery": self.delivery, "tcp": self.tcp}
+        if self.study == "spike":
+            return {"spike_s": self.spike_s, "position_s": self.position_s, "eifel": _on(self.tcp == "eifel")}
         return {"handover_delay_s": self.handover_delay_s, "buffering": self.buffering}
 
     @property
@@ -141,46 +155,69 @@ class Cell:
         """A name of its own: every factor in a fixed order."""
         if self.study == "order":
             return f"teyeb-order-{self.delivery.replace('_', '-')}-{self.tcp.replace('_', '-')}"
-        variant = f"-{self.origin}-{self.tcp}" if (self.origin, self.tcp) != ("wlan", "plain") else ""
-        return f"teyeb-handover-{self.handover_delay_s}s-{self.buffering}{variant}"
+        if self.study == "spike":
+            return f"teyeb-spike-{self.spike_s:g}s-at-{self.position_s:g}s-{self.tcp}"
+        how = "soft" if self.soft else f"{self.handover_delay_s}s-{self.buffering}"
+        asked = f"-asked-{self.duplicate_acks}" if self.duplicate_acks else ""
+        queue = f"-queue-{self.queue_bytes}" if self.queue_bytes else ""
+        variant = f"{self.origin}-{self.target}-{self.tcp.replace('_', '-')}"
+        return f"teyeb-handover-{how}{asked}{queue}{'' if variant == 'wlan-umts-plain' else f'-{variant}'}"
 
     def scenario(self, choices: Mapping[str, Any]) -> Scenario:
         """The scenario of this cell; ``choices`` are the values of what the dissertation leaves open, by path."""
         import cellwind
 
+        values = {f"flow.{FLOW}.bulk": f"{self.file_bytes} B", **self._transport(choices)}
+        if self.study == "handover":
+            if self.queue_bytes:
+                values[f"access.{self.target}.down.queue"] = f"{self.queue_bytes} B"
+            return cellwind.Scenario.parse(self._handover() + COMMON, self.name, values)
+        values["access.umts.delivery"] = self.delivery.replace("_", "-")
+        text = _ORDER
+        if self.study == "spike":
+            text += f'\n[[event]]\nat = "{self.position_s:g} s"\nspike = "{self.spike_s:g} s"\n'
+        return cellwind.Scenario.parse(text + COMMON, self.name, values)
+
+    def _handover(self) -> str:
+        """The text of a handover after half of the file."""
+        networks = dict.fromkeys((self.target, self.origin))
+        how = "soft = true" if self.soft else f'delay = "{self.handover_delay_s} s"\nbuffering = "{self.buffering}"'
+        asks = f"duplicate_acks = {self.duplicate_acks}\n" if self.duplicate_acks else ""
+        return (
+            f'{_HANDOVER}access = "{self.origin}"\n{"".join(NETWORKS[network] for network in networks)}\n[[event]]\n'
+            f'after = "{self.file_bytes // 2} B"\nhandover = "{self.target}"\n{how}\n{asks}'
+        )
+
+    def _transport(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of the transport, by path: what the options stand for, and the choices."""
         transport = f"flow.{FLOW}.transport"
-        # In the handover study SACK is what Linux has when nothing of it is switched off.
-        has_all = self.study == "handover" and self.tcp == "sack"
-        preset = "fack" if has_all else _PRESET[self.tcp]
-        undoes = has_all or self.tcp in ("dsack", "dsack_fack", "eifel")
+        is_handover = self.study == "handover"
+        preset = (_HANDOVER_PRESET if is_handover else _PRESET)[self.tcp]
+        has_stamps = "eifel" in self.tcp
+        reports = self.tcp in ("dsack", "dsack_fack") or (is_handover and self.tcp in ("sack", "sack_eifel"))
         values: dict[str, Any] = {
-            f"flow.{FLOW}.bulk": f"{self.file_bytes} B",
             f"{transport}.extends": preset,
             **choices,
             "live.kernel.sack": preset != "newreno",
-            "live.kernel.dsack": has_all or self.tcp in ("dsack", "dsack_fack"),
-            "live.kernel.timestamps": self.tcp == "eifel",
+            "live.kernel.dsack": reports,
+            "live.kernel.timestamps": has_stamps,
         }
         if preset == "newreno":
             values[f"{transport}.recovery"] = {"type": "newreno", "partial_ack": "slow-but-steady"}
         if preset == "fack":
-            values[f"{transport}.recovery"] = {**_FACK, "reduction": "rate-halving"} if has_all else _FACK
-        if self.tcp == "eifel":
+            values[f"{transport}.recovery"] = {**_FACK, "reduction": "rate-halving"} if is_handover else _FACK
+        if has_stamps:
             values[f"{transport}.timestamps"] = True
             values[f"{transport}.timestamp_clock"] = "10 ms"
             # Table E.1: the ACK of a segment that had arrived before echoes the older timestamp.
             values[f"{transport}.echo_duplicates"] = False
-        if undoes:
+        if reports or has_stamps:
             values[f"{transport}.spurious"] = _UNDO
-        if self.study == "order":
-            text = _ORDER
-            values["access.umts.delivery"] = self.delivery.replace("_", "-")
+        if not is_handover or self.tcp == "no_dsack":
             # Where nothing is undone, the reports of D-SACK would only take room.
-            values[f"{transport}.d_sack"] = self.tcp in ("dsack", "dsack_fack")
-        else:
-            values["terminal.ue.access"] = self.origin
-            text = (
-                f'{_HANDOVER}{_ORIGIN[self.origin]}\n[[event]]\nafter = "{self.file_bytes // 2} B"\nhandover = "umts"\n'
-                f'delay = "{self.handover_delay_s} s"\nbuffering = "{self.buffering}"\n'
-            )
-        return cellwind.Scenario.parse(text + COMMON, self.name, values)
+            values[f"{transport}.d_sack"] = reports
+        return values
+
+
+def _on(is_on: bool) -> str:
+    return "on" if is_on else "off"

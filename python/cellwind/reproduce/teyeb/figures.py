@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cellwind.report.figure import Axis, Color, Figure, Series
 
@@ -51,4 +51,38 @@ def handovers(title: str, runs: Mapping[Cell, Observation]) -> Figure:
         series=series,
         note="Crosses are retransmissions.",
         height=420,
+    )
+
+
+def round_trips(runs: Mapping[Cell, Observation]) -> Figure:
+    """Figure 7.19: round trips over time, one line per scheme."""
+    series = []
+    for cell, seen in runs.items():
+        found = seen.met.round_trips
+        name = f"buffering {cell.buffering}"
+        series.append(Series(name, "line", found.time_s, found.value, color=_COLORS[cell.buffering]))
+    return Figure(
+        title="Round trips around a handover of 10 s from GPRS to UMTS",
+        x=Axis("Time", "s", from_zero=True),
+        y=Axis("Round trip", "s", from_zero=True),
+        series=series,
+        height=340,
+    )
+
+
+def spike_lines(metric: str, over: str, lines: Mapping[str, Sequence[Point]]) -> Figure:
+    """Figures 6.9 and 6.11: a mean over the duration or the position of a spike, with and without Eifel."""
+    import numpy as np
+
+    colors: Mapping[str, Color] = {"off": "red", "on": "blue"}
+    series = []
+    for word, points in lines.items():
+        x = np.array([next(value for value in point.factors.values() if isinstance(value, float)) for point in points])
+        y = np.array([point.number for point in points])
+        series.append(Series(f"Eifel {word}", "line", x, y, color=colors[word]))
+    what = (
+        Axis("Download time", "s") if metric == "download_time_s" else Axis("Segments sent again", "%", from_zero=True)
+    )
+    return Figure(
+        title=f"{what.label} over the {over.lower()}", x=Axis(over, "s", from_zero=True), y=what, series=series
     )

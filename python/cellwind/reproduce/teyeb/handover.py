@@ -12,7 +12,7 @@ from ..design import Beside, Plan
 from ..estimates import column, mean_point, over
 from ..published import PublishedRow
 from ..quantities import Factor, Point, Quantity
-from .cells import Buffering, Cell, Options, Origin
+from .cells import Buffering, Cell, Network, Options
 from .observed import TeyebBench, TeyebPlan
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def plans() -> dict[str, TeyebPlan]:
     }
 
 
-def _time(bench: TeyebBench, cell: Cell) -> Point:
+def time_of(bench: TeyebBench, cell: Cell) -> Point:
+    """The download time of a cell."""
     return mean_point(cell.factors, column(bench.flows(cell), "duration_s"))
 
 
@@ -56,7 +57,7 @@ def _measure(bench: TeyebBench, row: PublishedRow, metric: str) -> Point:
     cell = Cell("handover", handover_delay_s=delay, buffering=scheme)  # type: ignore[arg-type]
     none = Cell("handover", handover_delay_s=delay)
     if metric == "download_time_s":
-        return _time(bench, cell)
+        return time_of(bench, cell)
     if metric == "goodput_kbps":
         return _goodput(bench, cell)
     sign = -1 if "loss" in metric else 1
@@ -73,13 +74,13 @@ def _measure(bench: TeyebBench, row: PublishedRow, metric: str) -> Point:
 
 
 def _quantities(bench: TeyebBench) -> dict[str, Quantity]:
-    return {"download_time": over(CELLS, lambda cell: cell.factors, lambda cell: _time(bench, cell))}
+    return {"download_time": over(CELLS, lambda cell: cell.factors, lambda cell: time_of(bench, cell))}
 
 
 def _beside(bench: TeyebBench) -> list[Beside]:
     """The cells of the figure whose bars have no printed number."""
     return [
-        Beside(cell.factors, "download_time_s", partial(_time, bench, cell))
+        Beside(cell.factors, "download_time_s", partial(time_of, bench, cell))
         for cell in CELLS
         if cell.handover_delay_s > 2
     ]
@@ -88,7 +89,7 @@ def _beside(bench: TeyebBench) -> list[Beside]:
 def _figures(bench: TeyebBench) -> list[Figure]:
     from .figures import download_times, handovers
 
-    times = {cell: _time(bench, cell) for cell in CELLS}
+    times = {cell: time_of(bench, cell) for cell in CELLS}
     found = [download_times(f"Download time over the delay of the handover, {bench.clock}", times)]
     if bench.clock == "simulated":
         shown = [cell for cell in CELLS if cell.handover_delay_s == 5]
@@ -99,12 +100,12 @@ def _figures(bench: TeyebBench) -> list[Figure]:
 # Figures 7.7, 7.12, 7.20 and 7.21: what an extension of TCP changes, beside ordinary TCP over the same handover.
 
 
-def _extension(origin: Origin, tcp: Options) -> TeyebPlan:
+def _extension(origin: Network, tcp: Options) -> TeyebPlan:
     options: tuple[Options, ...] = ("plain", tcp)
     cells = [replace(cell, origin=origin, tcp=option) for cell in CELLS for option in options]
 
     def change(bench: TeyebBench, ordinary: Cell, metric: str) -> float:
-        found, before = (_time(bench, replace(ordinary, tcp=option)).number for option in (tcp, "plain"))
+        found, before = (time_of(bench, replace(ordinary, tcp=option)).number for option in (tcp, "plain"))
         rate, rate_before = (8e-3 * ordinary.file_bytes / time for time in (found, before))
         sign = -1 if "loss" in metric else 1
         match metric:
@@ -130,13 +131,15 @@ def _extension(origin: Origin, tcp: Options) -> TeyebPlan:
         return {"tcp": "ordinary" if cell.tcp == "plain" else cell.tcp, **cell.factors}
 
     def quantities(bench: TeyebBench) -> dict[str, Quantity]:
-        return {"download_time": over(cells, factors, lambda cell: replace(_time(bench, cell), factors=factors(cell)))}
+        return {
+            "download_time": over(cells, factors, lambda cell: replace(time_of(bench, cell), factors=factors(cell)))
+        }
 
     def drawn(bench: TeyebBench) -> list[Figure]:
         from .figures import download_times
 
         name = {"eifel": "Eifel", "sack": "SACK"}[tcp]
-        times = {cell: _time(bench, cell) for cell in cells if cell.tcp == tcp}
+        times = {cell: time_of(bench, cell) for cell in cells if cell.tcp == tcp}
         return [download_times(f"Download time from {origin.upper()} to UMTS with {name}", times)]
 
     return Plan(cells=cells, measure=measure, quantities=quantities, figures=drawn)

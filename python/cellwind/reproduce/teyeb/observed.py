@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cellwind.analysis.series import FactTable, TimeSequence, time_sequence
 
 from ..design import Bench, Plan
 from .cells import FLOW, Cell
+from .connection import Connection, connection, kept_down
 from .transfers import TTI_S, Transfer
 
-AnyCell: TypeAlias = Cell | Transfer
+if TYPE_CHECKING:
+    from .networks import Forwarding
+
+AnyCell: TypeAlias = "Cell | Transfer | Forwarding"
 
 # Places of the kinds in a selection.
 _ACKED, _WINDOW = 0, 1
@@ -33,10 +37,18 @@ class SlowStart:
 
 @dataclass(frozen=True)
 class Observation:
-    """One run as Figures 7.4 to 7.6 show it, or as Tables 5.1 and 5.2 do."""
+    """One run as the figures of chapter 7 show it, or as Tables 5.1 and 5.2 do."""
 
     sequence: TimeSequence
     slow_start: SlowStart | None = None
+    connection: Connection | None = None
+    kept: int = 0
+
+    @property
+    def met(self) -> Connection:
+        """The download with what it met, of a cell with a handover or a spike."""
+        assert self.connection is not None
+        return self.connection
 
 
 TeyebBench: TypeAlias = Bench[AnyCell, Observation]
@@ -45,8 +57,14 @@ TeyebPlan: TypeAlias = Plan[AnyCell, Observation]
 
 def observe(cell: AnyCell, facts: FactTable) -> Observation:
     """What the dissertation looks at in one run of ``cell``."""
-    slow_start = _slow_start(cell, facts) if isinstance(cell, Transfer) else None
-    return Observation(time_sequence(facts, FLOW), slow_start)
+    sequence = time_sequence(facts, FLOW)
+    match cell:
+        case Transfer():
+            return Observation(sequence, slow_start=_slow_start(cell, facts))
+        case Cell():
+            return Observation(sequence, connection=connection(facts))
+        case _:
+            return Observation(sequence, kept=kept_down(facts))
 
 
 def _slow_start(cell: Transfer, facts: FactTable) -> SlowStart:

@@ -5,6 +5,7 @@ use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::FlowId;
 use cellwind_engine::time::{Span, Time};
 
+use super::earlier;
 use crate::rlc::settings::PollSettings;
 use crate::rlc::sn::Sn;
 use crate::rlc::{Pdu, Run};
@@ -16,6 +17,8 @@ pub struct Poller {
     timer: Option<Span>,
     prohibit: Option<Span>,
     periodic: Option<Span>,
+    /// Whether a trigger looks at each PDU.
+    looks_at_each: bool,
     /// VT(PDU): PDUs sent since the last poll that this count triggered.
     vt_pdu: u32,
     /// VT(SDU): SDUs begun since the last poll that this count triggered.
@@ -68,6 +71,7 @@ impl Poller {
             timer: None,
             prohibit: None,
             periodic: None,
+            looks_at_each: false,
             vt_pdu: 0,
             vt_sdu: 0,
             polls_at_end: false,
@@ -92,6 +96,7 @@ impl Poller {
         self.periodic = periodic;
         self.timer = settings.timer.span();
         self.prohibit = settings.prohibit.span();
+        self.looks_at_each = settings.every_pdus.is_some() || settings.window.is_some();
         self.vt_pdu = self.vt_pdu.min(u32::from(settings.every_pdus.unwrap_or(1)) - 1);
         self.vt_sdu = self.vt_sdu.min(u32::from(settings.every_sdus.unwrap_or(1)) - 1);
     }
@@ -148,6 +153,11 @@ impl Poller {
     /// Submits PDUs, with the polling bit where it belongs.
     pub fn submit(&mut self, now: Time, pdus: Submission, batch: &mut Vec<Pdu>, out: &mut Outbox) {
         let Submission { mut first, end, resent, window, .. } = pdus;
+        if !self.looks_at_each && !self.is_due && !pdus.is_last && self.ends.is_empty() {
+            let count = (end - first) as u16;
+            batch.push(Pdu::Data(Run { first: Sn::of(first), count, poll: false, resent }));
+            return;
+        }
         while first < end {
             let triggered = self.next_trigger(now, Submission { first, ..pdus });
             // §9.7.1: a poll is delayed to the end of the prohibition, and several make one.
@@ -253,6 +263,6 @@ impl Poller {
         let timer = self.timer_poll.map(|(due, _)| due);
         let periodic = self.periodic_at.filter(|_| has_data);
         let prohibited = self.prohibited_until.filter(|_| self.is_due && has_unacknowledged);
-        [timer, periodic, prohibited].into_iter().flatten().min()
+        earlier(earlier(timer, periodic), prohibited)
     }
 }

@@ -5,6 +5,7 @@ use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::FlowId;
 use cellwind_engine::time::Time;
 
+use super::earlier;
 use super::report::{ACK_BITS, Held};
 use super::ring::Ring;
 use crate::rlc::pdu::{Status, StatusEnd};
@@ -116,13 +117,14 @@ impl Receiver {
             self.deliver(first, end, carried, delivered);
             return;
         }
-        let is_new = self.got.set(first, end) > 0;
+        let is_new = self.got.set(first, end);
         let is_highest = end > self.vr_h;
         self.vr_h = self.vr_h.max(end);
-        if first == self.vr_r {
-            self.move_to(self.vr_r);
+        let moves = first == self.vr_r;
+        if moves {
+            self.move_to(first);
         }
-        if is_new {
+        if moves || (is_new && self.delivery == Delivery::OutOfSequence) {
             self.deliver(first, end, carried, delivered);
         }
         // §9.7.2: as in Teyeb (section 5.3.3), each new PDU detects again what is missing before it.
@@ -324,7 +326,7 @@ impl Receiver {
     pub fn next_timeout(&self) -> Option<Time> {
         let estimate = self.estimate.map(|(due, _)| due);
         let prohibited = self.prohibited_until.filter(|_| self.is_due && self.estimate.is_none());
-        [self.periodic_at, estimate, prohibited].into_iter().flatten().min()
+        earlier(earlier(self.periodic_at, estimate), prohibited)
     }
 
     /// Back to the initial state, for PDUs with the hyper frame number behind `hfn` (§11.4.3); Timer_Status_Periodic goes on.

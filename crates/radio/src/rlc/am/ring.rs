@@ -27,28 +27,32 @@ impl Ring {
         self.words[index(count)] >> (count % 64) & 1 == 1
     }
 
-    /// Sets the bits of `from..to` and says how many were not.
+    /// Sets the bit of a count and says whether it was not.
     #[inline]
-    pub fn set(&mut self, from: u64, to: u64) -> u32 {
-        let mut changed = 0;
-        for_each_word(from, to, |word, mask| {
-            let word = &mut self.words[word];
-            changed += (mask & !*word).count_ones();
-            *word |= mask;
-        });
-        changed
+    pub fn insert(&mut self, count: u64) -> bool {
+        let word = &mut self.words[index(count)];
+        let bit = 1 << (count % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
     }
 
-    /// Clears the bits of `from..to` and says how many were set.
+    /// Sets the bits of `from..to` and says whether one of them was not.
     #[inline]
-    pub fn unset(&mut self, from: u64, to: u64) -> u32 {
-        let mut changed = 0;
+    pub fn set(&mut self, from: u64, to: u64) -> bool {
+        let mut new = 0;
         for_each_word(from, to, |word, mask| {
             let word = &mut self.words[word];
-            changed += (mask & *word).count_ones();
-            *word &= !mask;
+            new |= mask & !*word;
+            *word |= mask;
         });
-        changed
+        new != 0
+    }
+
+    /// Clears the bits of `from..to`.
+    #[inline]
+    pub fn unset(&mut self, from: u64, to: u64) {
+        for_each_word(from, to, |word, mask| self.words[word] &= !mask);
     }
 
     /// The first count of `from..to` whose bit is set; `to` when none is.
@@ -122,11 +126,10 @@ mod tests {
     fn ranges_go_across_words_and_around_the_ring() {
         let mut ring = Ring::new();
         let from = Sn::MODULUS * 3 - 70;
-        assert_eq!(ring.set(from, from + 140), 140);
-        assert_eq!(ring.set(from + 100, from + 150), 10);
+        assert!(ring.set(from, from + 140) && ring.set(from + 100, from + 150) && !ring.set(from + 100, from + 150));
         assert!(!ring.get(from - 1) && ring.get(from) && ring.get(from + 149) && !ring.get(from + 150));
         assert_eq!(ring.count(from - 5, from + 200), 150);
-        assert_eq!(ring.unset(from + 63, from + 66), 3);
+        ring.unset(from + 63, from + 66);
         assert_eq!(ring.first_unset(from, from + 150), from + 63);
         assert_eq!(ring.first_set(from + 63, from + 150), from + 66);
         assert_eq!(ring.first_unset(from + 66, from + 100), from + 100);

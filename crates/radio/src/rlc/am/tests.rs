@@ -177,10 +177,11 @@ impl Pair {
 
     /// PDUs arrive at `end`, neighbours in one run again where it does not matter.
     fn arrive(&mut self, end: usize, pdu: Pdu) {
+        let now = self.now();
         let [first, second] = &mut self.ways;
         let (outgoing, incoming) = if end == 0 { (first, second) } else { (second, first) };
         let left = &mut self.delivered[1 - end];
-        self.ends[end].entity.on_pdu(pdu, outgoing, incoming, &mut |sdu| left.push(sdu.packet.seq), &mut self.out);
+        self.ends[end].entity.on_pdu(now, pdu, outgoing, incoming, &mut |sdu| left.push(sdu.packet.seq), &mut self.out);
     }
 
     /// Runs up to and including a TTI.

@@ -1,10 +1,12 @@
 //! The transmitting side of an acknowledged-mode entity, TS 25.322 §11.3.2 and §11.5.3.
 
-use cellwind_engine::fact::DropReason;
+use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::Outbox;
+use cellwind_engine::packet::FlowId;
 use cellwind_engine::time::{Span, Time};
 
 use super::discard::{Discarder, Target};
+use super::earlier;
 use super::lay::Layout;
 use super::poll::{Poller, Submission, Window};
 use super::ring::Ring;
@@ -159,12 +161,8 @@ impl Transmitter {
     ) -> u64 {
         let mut left = blocks;
         // §11.3.2.2: retransmissions come before what is sent for the first time.
-        while left > 0 && self.missing_count > 0 {
-            let first = self.next_missing();
-            if first >= self.vt_s {
-                break;
-            }
-            left -= self.resend(now, first, left, batch, out);
+        if left > 0 && self.missing_count > 0 {
+            left -= self.resend(now, left, batch, out);
         }
         let open = self.vt_ms().saturating_sub(self.vt_s);
         if left > 0 && open > 0 && carried.laid < carried.end() {
@@ -180,24 +178,41 @@ impl Transmitter {
     }
 
     /// Count of the first PDU that is to be resent and may be (§11.3.2.2); VT(S) if there is none.
+    #[inline]
     fn next_missing(&self) -> u64 {
-        let first = self.missing.first_set(self.unacknowledged(), self.vt_s.min(self.vt_ms()));
-        if first < self.vt_ms() { first } else { self.missing.first_set(self.vt_s - 1, self.vt_s) }
+        self.next_missing_from(self.unacknowledged())
     }
 
-    /// Resends a run of missing PDUs from `first` on and says how many.
-    fn resend(&mut self, now: Time, first: u64, most: u64, batch: &mut Vec<Pdu>, out: &mut Outbox) -> u64 {
-        let end = self.vt_s.min(self.vt_ms().max(first + 1)).min(first + most);
-        let end = self.missing.first_unset(first, end);
-        self.missing_count -= self.missing.unset(first, end);
-        let is_last = self.missing_count == 0 || self.next_missing() >= self.vt_s;
-        for count in first..end {
-            let vt_dat = &mut self.vt_dat[(count % Sn::MODULUS) as usize];
-            *vt_dat = vt_dat.saturating_add(1);
+    /// The same of those that are not below the count `from`.
+    #[inline]
+    fn next_missing_from(&self, from: u64) -> u64 {
+        let limit = self.vt_s.min(self.vt_ms());
+        let first = self.missing.first_set(from, limit);
+        if first < limit { first } else { self.missing.first_set(from.max(self.vt_s - 1), self.vt_s) }
+    }
+
+    /// Resends at most `most` missing PDUs and says how many.
+    fn resend(&mut self, now: Time, most: u64, batch: &mut Vec<Pdu>, out: &mut Outbox) -> u64 {
+        let window = self.window();
+        let mut left = most;
+        let mut first = self.next_missing();
+        while left > 0 && first < self.vt_s {
+            // Of those that the window does not allow any more, the last one sent is (§11.3.2.2).
+            let limit = if first < self.vt_ms() { self.vt_s.min(self.vt_ms()) } else { self.vt_s };
+            let end = self.missing.first_unset(first, limit.min(first + left));
+            self.missing.unset(first, end);
+            self.missing_count -= (end - first) as u32;
+            left -= end - first;
+            for count in first..end {
+                let vt_dat = &mut self.vt_dat[(count % Sn::MODULUS) as usize];
+                *vt_dat = vt_dat.saturating_add(1);
+            }
+            let next = if self.missing_count > 0 { self.next_missing_from(end) } else { self.vt_s };
+            let pdus = Submission { first, end, resent: true, is_last: next == self.vt_s, window };
+            self.poller.submit(now, pdus, batch, out);
+            first = next;
         }
-        let pdus = Submission { first, end, resent: true, is_last, window: self.window() };
-        self.poller.submit(now, pdus, batch, out);
-        end - first
+        most - left
     }
 
     /// Sends at most `most` new PDUs, which the window allows, and says how many.
@@ -243,11 +258,12 @@ impl Transmitter {
     }
 
     /// A STATUS PDU, of its own or piggybacked, has arrived (§11.5.3).
-    pub fn on_status(&mut self, status: &Status, carried: &mut Carried) -> Verdict {
+    pub fn on_status(&mut self, now: Time, status: &Status, carried: &mut Carried, out: &mut Outbox) -> Verdict {
+        let held = carried.held_octets();
         for field in &status.fields {
             match *field {
                 SuperField::Window(wsn) => self.on_window(wsn),
-                SuperField::MoveReceivingWindowAck { n, sn } => self.on_discard_answer(n, sn, carried),
+                SuperField::MoveReceivingWindowAck { n, sn } => self.on_discard_answer(now, (n, sn), carried, out),
                 _ => {}
             }
         }
@@ -262,7 +278,10 @@ impl Transmitter {
         let Some(first_error) = self.note_errors(status, lsn) else { return Verdict::Reset };
         if let Some(lsn) = lsn {
             // §9.2.2.11.2: up to the first error, or to LSN where there is none before it.
-            self.acknowledge(lsn.min(first_error), carried);
+            self.acknowledge(now, lsn.min(first_error), carried, out);
+        }
+        if carried.held_octets() != held {
+            self.tell_occupancy(carried, out);
         }
         let missing = (&self.missing, &self.spent);
         self.poller.on_status(self.vt_a, |count| missing.0.get(count) || missing.1.get(count));
@@ -276,10 +295,10 @@ impl Transmitter {
         }
     }
 
-    fn on_discard_answer(&mut self, n: u8, sn: u16, carried: &mut Carried) {
+    fn on_discard_answer(&mut self, now: Time, (n, sn): (u8, u16), carried: &mut Carried, out: &mut Outbox) {
         let sn_ack = Sn::new(sn).count_from(self.vt_a);
         if sn_ack <= self.vt_s && self.discarder.on_answer(sn_ack, n) {
-            self.acknowledge(sn_ack, carried);
+            self.acknowledge(now, sn_ack, carried, out);
         }
     }
 
@@ -366,36 +385,52 @@ impl Transmitter {
             && self.vt_dat[(count % Sn::MODULUS) as usize] >= self.max_dat;
         // differs: §9.6 a) lets a PDU be sent MaxDAT - 1 times; here, as in Teyeb (section 4.2.2), it is MaxDAT times.
         if is_spent {
-            self.spent_count += self.spent.set(count, count + 1);
+            self.spent_count += u32::from(self.spent.insert(count));
         } else {
-            self.missing_count += self.missing.set(count, count + 1);
+            self.missing_count += u32::from(self.missing.insert(count));
         }
     }
 
     fn forget_missing(&mut self, from: u64, to: u64) {
         if self.missing_count > 0 {
-            self.missing_count -= self.missing.unset(from, to);
+            self.missing_count -= self.missing.count(from, to);
+            self.missing.unset(from, to);
         }
         if self.spent_count > 0 {
-            self.spent_count -= self.spent.unset(from, to);
+            self.spent_count -= self.spent.count(from, to);
+            self.spent.unset(from, to);
         }
     }
 
     /// All PDUs below `vt_a` are acknowledged.
-    fn acknowledge(&mut self, vt_a: u64, carried: &mut Carried) {
+    fn acknowledge(&mut self, now: Time, vt_a: u64, carried: &mut Carried, out: &mut Outbox) {
         self.move_to(vt_a);
         self.discarder.on_acknowledged(self.vt_a);
-        self.release(carried);
+        self.release(now, carried, out);
         self.discard_further();
     }
 
     /// Forgets the SDUs that are acknowledged.
-    fn release(&mut self, carried: &mut Carried) {
-        let mut end = carried.released();
+    fn release(&mut self, now: Time, carried: &mut Carried, out: &mut Outbox) {
+        let first = carried.released();
+        let mut end = first;
         while end < carried.laid && carried.sdu(end).last < self.vt_a {
             end += 1;
         }
+        if out.is_listening() {
+            let arrived = (first..end).map(|ordinal| carried.sdu(ordinal)).filter(|sdu| sdu.fate == Fate::Delivered);
+            for sdu in arrived {
+                let fact = Fact::new(FactKind::SduAcknowledged, sdu.packet.flow).about(sdu.packet.seq, sdu.octets);
+                out.fact(fact.values((now - sdu.entered).as_nanos(), 0));
+            }
+        }
         carried.release(end);
+    }
+
+    /// Tells what the transmitter holds.
+    pub fn tell_occupancy(&self, carried: &Carried, out: &mut Outbox) {
+        let fact = Fact::new(FactKind::BufferOccupancy, FlowId::NONE);
+        out.fact(fact.values(carried.held_octets(), self.vt_s - self.vt_a));
     }
 
     fn move_to(&mut self, vt_a: u64) {
@@ -527,15 +562,14 @@ impl Transmitter {
             carried.drop_waiting(self.vt_s - 1, DropReason::Expired, out);
             self.kept = carried.laid;
         }
-        self.release(carried);
+        self.release(now, carried, out);
     }
 
     /// When a timer makes a difference next.
     pub fn next_timeout(&self, carried: &Carried) -> Option<Time> {
         let polls = self.poller.next_timeout(self.has_data(carried), self.has_unacknowledged());
-        let discards = self.discarder.next_timeout();
         let expires = if self.discard == Discard::Timer { self.next_expiry(carried) } else { None };
-        [polls, discards, expires].into_iter().flatten().min()
+        earlier(earlier(polls, self.discarder.next_timeout()), expires)
     }
 
     fn next_expiry(&self, carried: &Carried) -> Option<Time> {
