@@ -308,6 +308,12 @@ impl AmEntity {
         earlier(sides, self.resetter.next_timeout())
     }
 
+    /// Octets that wait to be sent or resent, as the traffic volume that RRC is told of (TS 25.331 §14.4: RLC buffer
+    /// payload).
+    pub fn buffered(&self, outgoing: &Carried) -> u64 {
+        outgoing.unsent_octets() + self.transmitter.octets_to_resend()
+    }
+
     /// Whether RESET PDUs were sent in vain, so that both ends are to be established anew (§11.4.4a).
     pub fn is_unrecoverable(&self) -> bool {
         self.is_unrecoverable

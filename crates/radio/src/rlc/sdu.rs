@@ -39,8 +39,8 @@ pub struct Sdu {
 pub enum Fate {
     /// It is on its way.
     Open,
-    /// The transmitter has given it up, as the receiver will learn.
-    GivenUp,
+    /// The transmitter has given it up, as the receiver will learn, for this reason.
+    GivenUp(DropReason),
     /// It has left the receiver.
     Delivered,
     /// It is lost.
@@ -50,7 +50,7 @@ pub enum Fate {
 impl Fate {
     /// Whether it may still arrive.
     pub const fn is_open(self) -> bool {
-        matches!(self, Fate::Open | Fate::GivenUp)
+        matches!(self, Fate::Open | Fate::GivenUp(_))
     }
 }
 

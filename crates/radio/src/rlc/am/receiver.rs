@@ -9,7 +9,7 @@ use super::earlier;
 use super::report::{ACK_BITS, Held};
 use super::ring::Ring;
 use crate::rlc::pdu::{Status, StatusEnd};
-use crate::rlc::sdu::{Carried, Sdu};
+use crate::rlc::sdu::{Carried, Fate, Sdu};
 use crate::rlc::settings::{AmSettings, StatusSettings};
 use crate::rlc::sn::Sn;
 use crate::rlc::{Format, Run};
@@ -214,7 +214,9 @@ impl Receiver {
                 if self.has_all(ordinal, carried) {
                     carried.deliver(ordinal, delivered);
                 } else {
-                    carried.drop(ordinal, DropReason::AttemptsExhausted, out);
+                    let reason =
+                        if let Fate::GivenUp(reason) = sdu.fate { reason } else { DropReason::AttemptsExhausted };
+                    carried.drop(ordinal, reason, out);
                 }
             }
         }

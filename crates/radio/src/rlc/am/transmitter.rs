@@ -1,4 +1,4 @@
-//! The transmitting side of an acknowledged-mode entity, TS 25.322 §11.3.2 and §11.5.3.
+//! The transmitting side of an acknowledged-mode entity, TS 25.322 §11.3.2.
 
 use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::Outbox;
@@ -7,14 +7,17 @@ use cellwind_engine::time::{Span, Time};
 
 use super::discard::{Discarder, Target};
 use super::earlier;
-use super::lay::Layout;
+use super::lay::{HEADER, Layout};
 use super::poll::{Poller, Submission, Window};
 use super::ring::Ring;
-use crate::rlc::pdu::{RelativeList, Status, StatusEnd, SuperField};
-use crate::rlc::sdu::{Carried, Fate};
+use crate::rlc::pdu::Status;
+use crate::rlc::sdu::Carried;
 use crate::rlc::settings::{AmSettings, Discard};
 use crate::rlc::sn::Sn;
 use crate::rlc::{Pdu, Run};
+
+mod discards;
+mod reports;
 
 /// Sends PDUs until they are acknowledged.
 #[derive(Clone, Debug)]
@@ -131,6 +134,11 @@ impl Transmitter {
     /// Whether there is something to send, or unacknowledged.
     pub fn has_data(&self, carried: &Carried) -> bool {
         self.has_unacknowledged() || carried.laid < carried.end()
+    }
+
+    /// Octets of the PDUs that are to be resent, headers included.
+    pub fn octets_to_resend(&self) -> u64 {
+        u64::from(self.missing_count) * u64::from(self.layout.room + HEADER)
     }
 
     /// Whether there is an AMD PDU that may be sent.
@@ -253,285 +261,14 @@ impl Transmitter {
         1
     }
 
-    fn window(&self) -> Window {
-        Window { vt_a: self.vt_a, vt_s: self.vt_s, vt_ws: self.vt_ws }
-    }
-
-    /// A STATUS PDU, of its own or piggybacked, has arrived (§11.5.3).
-    pub fn on_status(&mut self, now: Time, status: &Status, carried: &mut Carried, out: &mut Outbox) -> Verdict {
-        let held = carried.held_octets();
-        for field in &status.fields {
-            match *field {
-                SuperField::Window(wsn) => self.on_window(wsn),
-                SuperField::MoveReceivingWindowAck { n, sn } => self.on_discard_answer(now, (n, sn), carried, out),
-                _ => {}
-            }
-        }
-        let lsn = match status.end {
-            StatusEnd::Ack(lsn) => Some(Sn::new(lsn).count_from(self.vt_a)),
-            StatusEnd::NoMore => None,
-        };
-        // §10.1: erroneous sequence numbers.
-        if lsn.is_some_and(|lsn| lsn > self.vt_s) {
-            return Verdict::Reset;
-        }
-        let Some(first_error) = self.note_errors(status, lsn) else { return Verdict::Reset };
-        if let Some(lsn) = lsn {
-            // §9.2.2.11.2: up to the first error, or to LSN where there is none before it.
-            self.acknowledge(now, lsn.min(first_error), carried, out);
-        }
-        if carried.held_octets() != held {
-            self.tell_occupancy(carried, out);
-        }
-        let missing = (&self.missing, &self.spent);
-        self.poller.on_status(self.vt_a, |count| missing.0.get(count) || missing.1.get(count));
-        if self.spent_count == 0 { Verdict::Fine } else { self.on_spent(carried) }
-    }
-
-    /// §9.2.2.11.3: the window that the peer allows.
-    fn on_window(&mut self, wsn: u16) {
-        if wsn > 0 {
-            self.vt_ws = u64::from(wsn).min(self.window);
-        }
-    }
-
-    fn on_discard_answer(&mut self, now: Time, (n, sn): (u8, u16), carried: &mut Carried, out: &mut Outbox) {
-        let sn_ack = Sn::new(sn).count_from(self.vt_a);
-        if sn_ack <= self.vt_s && self.discarder.on_answer(sn_ack, n) {
-            self.acknowledge(now, sn_ack, carried, out);
-        }
-    }
-
-    /// Marks the PDUs that a report tells missing, and returns the count of the first; `None` if it tells of PDUs that
-    /// are outside the window (§10.1).
-    fn note_errors(&mut self, status: &Status, lsn: Option<u64>) -> Option<u64> {
-        let mut first = u64::MAX;
-        let mut is_cleared = false;
-        for field in &status.fields {
-            if !matches!(field, SuperField::List(_) | SuperField::Bitmap { .. } | SuperField::RelativeList(_)) {
-                continue;
-            }
-            // A report that goes beyond its first error tells all errors below LSN: what else was missing has arrived.
-            if let Some(lsn) = lsn
-                && !std::mem::replace(&mut is_cleared, true)
-                && lsn > self.vt_a
-            {
-                self.forget_missing(self.vt_a, lsn);
-            }
-            let lowest = match field {
-                SuperField::List(pairs) => {
-                    let mut lowest = u64::MAX;
-                    for &(sn, more) in pairs {
-                        lowest = lowest.min(self.note_run(sn, u64::from(more) + 1)?);
-                    }
-                    lowest
-                }
-                SuperField::RelativeList(list) => self.note_relative_list(list)?,
-                SuperField::Bitmap { first, bits } => self.note_bitmap(*first, bits)?,
-                _ => continue,
-            };
-            first = first.min(lowest);
-        }
-        Some(first)
-    }
-
-    fn note_relative_list(&mut self, list: &RelativeList) -> Option<u64> {
-        let mut lowest = u64::MAX;
-        for run in list.runs() {
-            lowest = lowest.min(self.note_run(run.first, u64::from(run.count))?);
-        }
-        Some(lowest)
-    }
-
-    fn note_run(&mut self, sn: u16, length: u64) -> Option<u64> {
-        let first = Sn::new(sn).count_from(self.vt_a);
-        if first + length > self.vt_s {
-            return None;
-        }
-        for count in first..first + length {
-            self.note_missing(count);
-        }
-        Some(first)
-    }
-
-    fn note_bitmap(&mut self, first: u16, bits: &[u8]) -> Option<u64> {
-        // §9.2.2.11.5: it begins at most seven PDUs before VR(R), which is not below VT(A), and none with large windows.
-        let before = if self.window < Sn::MODULUS / 2 { 7 } else { 0 };
-        let base = Sn::new(first).count_from(self.vt_a - before);
-        let mut lowest = u64::MAX;
-        for (place, &octet) in bits.iter().enumerate() {
-            let mut errors = !octet;
-            while errors != 0 {
-                let bit = errors.leading_zeros();
-                errors &= !(0x80 >> bit);
-                let count = base + place as u64 * 8 + u64::from(bit);
-                if count < self.vt_a || count >= self.vt_s {
-                    return None;
-                }
-                lowest = lowest.min(count);
-                self.note_missing(count);
-            }
-        }
-        Some(lowest)
-    }
-
-    /// A PDU is missing at the receiver; it is resent unless it was discarded, or sent as often as it may.
-    #[inline]
-    fn note_missing(&mut self, count: u64) {
-        if count < self.floor {
-            return;
-        }
-        let is_spent = matches!(self.discard, Discard::MaxDat | Discard::Reset)
-            && self.vt_dat[(count % Sn::MODULUS) as usize] >= self.max_dat;
-        // differs: §9.6 a) lets a PDU be sent MaxDAT - 1 times; here, as in Teyeb (section 4.2.2), it is MaxDAT times.
-        if is_spent {
-            self.spent_count += u32::from(self.spent.insert(count));
-        } else {
-            self.missing_count += u32::from(self.missing.insert(count));
-        }
-    }
-
-    fn forget_missing(&mut self, from: u64, to: u64) {
-        if self.missing_count > 0 {
-            self.missing_count -= self.missing.count(from, to);
-            self.missing.unset(from, to);
-        }
-        if self.spent_count > 0 {
-            self.spent_count -= self.spent.count(from, to);
-            self.spent.unset(from, to);
-        }
-    }
-
-    /// All PDUs below `vt_a` are acknowledged.
-    fn acknowledge(&mut self, now: Time, vt_a: u64, carried: &mut Carried, out: &mut Outbox) {
-        self.move_to(vt_a);
-        self.discarder.on_acknowledged(self.vt_a);
-        self.release(now, carried, out);
-        self.discard_further();
-    }
-
-    /// Forgets the SDUs that are acknowledged.
-    fn release(&mut self, now: Time, carried: &mut Carried, out: &mut Outbox) {
-        let first = carried.released();
-        let mut end = first;
-        while end < carried.laid && carried.sdu(end).last < self.vt_a {
-            end += 1;
-        }
-        if out.is_listening() {
-            let arrived = (first..end).map(|ordinal| carried.sdu(ordinal)).filter(|sdu| sdu.fate == Fate::Delivered);
-            for sdu in arrived {
-                let fact = Fact::new(FactKind::SduAcknowledged, sdu.packet.flow).about(sdu.packet.seq, sdu.octets);
-                out.fact(fact.values((now - sdu.entered).as_nanos(), 0));
-            }
-        }
-        carried.release(end);
-    }
-
     /// Tells what the transmitter holds.
     pub fn tell_occupancy(&self, carried: &Carried, out: &mut Outbox) {
         let fact = Fact::new(FactKind::BufferOccupancy, FlowId::NONE);
         out.fact(fact.values(carried.held_octets(), self.vt_s - self.vt_a));
     }
 
-    fn move_to(&mut self, vt_a: u64) {
-        if vt_a > self.vt_a {
-            self.forget_missing(self.vt_a, vt_a);
-            self.vt_a = vt_a;
-        }
-    }
-
-    /// PDUs were sent as often as they may (§11.3.3a).
-    fn on_spent(&mut self, carried: &mut Carried) -> Verdict {
-        if self.discard == Discard::Reset {
-            return Verdict::Reset;
-        }
-        // §11.6.2: the SDUs of all PDUs up to the last that was sent in vain too often.
-        let mut last = self.unacknowledged();
-        loop {
-            let next = self.spent.first_set(last, self.vt_s);
-            if next == self.vt_s {
-                break;
-            }
-            last = next + 1;
-        }
-        let begun = carried.laid + u64::from(carried.is_begun);
-        let mut end = carried.released();
-        while end < begun && carried.sdu(end).first < last {
-            end += 1;
-        }
-        self.give_up(end, carried);
-        // What remains belongs to an SDU that fills all sequence numbers there are.
-        if self.spent_count == 0 { Verdict::Fine } else { Verdict::Reset }
-    }
-
-    /// Gives up all SDUs below `end`, of which PDUs were sent, and tells the receiver (§11.6.2).
-    fn give_up(&mut self, end: u64, carried: &mut Carried) {
-        let mut end = end;
-        if end > carried.laid && !self.can_cut_off() {
-            end = carried.laid;
-        }
-        for ordinal in self.kept.max(carried.released()).max(carried.start())..end {
-            let sdu = carried.sdu_mut(ordinal);
-            if sdu.fate == Fate::Open {
-                sdu.fate = Fate::GivenUp;
-            }
-        }
-        self.kept = self.kept.max(end);
-        if end > carried.laid {
-            self.cut_off(carried);
-        }
-        if end == 0 || end <= carried.start() {
-            return;
-        }
-        let last = carried.sdu(end - 1).last;
-        // §11.6.2.2: where the next SDU begins in the PDU that ends the last one, that PDU stays.
-        let is_shared = end < carried.laid + u64::from(carried.is_begun) && carried.sdu(end).first == last;
-        let ends_there = |ordinal: &u64| carried.sdu(*ordinal).last == last;
-        let target = if is_shared {
-            Target { sn: last, n: (carried.start()..end).rev().take_while(ends_there).count() as u8 }
-        } else {
-            Target { sn: last + 1, n: 0 }
-        };
-        if target.sn >= self.floor {
-            self.forget_missing(self.unacknowledged(), target.sn);
-            self.floor = target.sn;
-            self.target = target;
-        }
-        self.discard_further();
-    }
-
-    /// Whether a sequence number is left to end the SDU that is being laid.
-    fn can_cut_off(&self) -> bool {
-        self.vt_s - self.vt_a < Sn::MODULUS - 1
-    }
-
-    /// The rest of the SDU that is being laid is not sent.
-    ///
-    /// The receiver must not take the next SDU for its continuation, should the request to move the window get lost. So a
-    /// sequence number stands for the rest. differs: the numbers of all its PDUs do in §11.6.2, where segmentation comes first.
-    fn cut_off(&mut self, carried: &mut Carried) {
-        let laid = carried.laid;
-        let sdu = carried.sdu_mut(laid);
-        (sdu.last, sdu.in_last) = (self.vt_s, 0);
-        carried.unsent_octets -= u64::from(carried.sdu(laid).octets - carried.laid_octets);
-        carried.laid += 1;
-        (carried.laid_octets, carried.is_begun) = (0, false);
-        self.vt_dat[(self.vt_s % Sn::MODULUS) as usize] = 0;
-        self.vt_s += 1;
-        carried.sent_to = self.vt_s;
-        self.poller.abandon_sdu();
-    }
-
-    /// Asks the receiver to move its window, if it has not been asked and no other request is going on.
-    fn discard_further(&mut self) {
-        let Target { sn, n } = self.target;
-        let is_needed = sn > self.vt_a || (sn == self.vt_a && n > 0);
-        if is_needed && self.target != self.asked && !self.discarder.is_active() {
-            self.asked = self.target;
-            // §11.6.2.2
-            let beyond_window = self.target.sn >= self.vt_a + self.window;
-            self.discarder.begin(self.target, beyond_window);
-        }
+    fn window(&self) -> Window {
+        Window { vt_a: self.vt_a, vt_s: self.vt_s, vt_ws: self.vt_ws }
     }
 
     /// Timers that have come due.
@@ -544,38 +281,11 @@ impl Transmitter {
         if self.discarder.on_timeout(now) { Verdict::Fine } else { Verdict::Reset }
     }
 
-    /// Discards the SDUs whose Timer_Discard has expired (§9.7.3.1).
-    fn expire(&mut self, now: Time, carried: &mut Carried, out: &mut Outbox) {
-        let mut end = self.kept.max(carried.released()).max(carried.start());
-        let begun = carried.laid + u64::from(carried.is_begun);
-        while end < begun && carried.sdu(end).entered + self.discard_timer <= now {
-            end += 1;
-        }
-        if end > self.kept.max(carried.released()) {
-            self.give_up(end, carried);
-        }
-        // Those of which nothing was sent need no signalling.
-        while !carried.is_begun
-            && carried.laid < carried.end()
-            && carried.sdu(carried.laid).entered + self.discard_timer <= now
-        {
-            carried.drop_waiting(self.vt_s - 1, DropReason::Expired, out);
-            self.kept = carried.laid;
-        }
-        self.release(now, carried, out);
-    }
-
     /// When a timer makes a difference next.
     pub fn next_timeout(&self, carried: &Carried) -> Option<Time> {
         let polls = self.poller.next_timeout(self.has_data(carried), self.has_unacknowledged());
         let expires = if self.discard == Discard::Timer { self.next_expiry(carried) } else { None };
         earlier(earlier(polls, self.discarder.next_timeout()), expires)
-    }
-
-    fn next_expiry(&self, carried: &Carried) -> Option<Time> {
-        let next = self.kept.max(carried.released()).max(carried.start());
-        let is_stuck = next == carried.laid && carried.is_begun && !self.can_cut_off();
-        (next < carried.end() && !is_stuck).then(|| carried.sdu(next).entered + self.discard_timer)
     }
 
     /// The hyper frame number that a RESET PDU tells (§11.4.1).

@@ -128,3 +128,53 @@ fn numbers_wrap() {
     assert_eq!(pair.delivered[0], (0..pair.delivered[0].len() as u64).collect::<Vec<_>>());
     assert!(pair.ends[0].entity.hfn() > 2);
 }
+
+#[test]
+fn a_pdu_takes_as_many_transmissions_as_theory_says() {
+    // Reports are further apart than a PDU and the report that asks for it take, so that none is asked for twice. Then the
+    // number of transmissions is geometric: 1 / (1 - p) on average, with a standard deviation of sqrt(p) / (1 - p).
+    let mut settings = reporting(StatusFormat::Bitmap);
+    settings.status.prohibit = ttis(4);
+    let mut pair = Pair::of([&settings, &plain()], 42, [12, 4]);
+    let rate = 0.2;
+    let mut lost = Stream::new(7, 0, "errors");
+    let (mut sent, mut needed) = (0u64, 0u64);
+    for tti in 0..3000 {
+        (0..12).for_each(|_| {
+            if tti < 2900 {
+                pair.enter(0, 39)
+            }
+        });
+        pair.step();
+        let end = &mut pair.ends[0];
+        sent += end.in_flight.iter().filter(|(arrives, _)| *arrives == pair.tti).count() as u64;
+        let this = pair.tti;
+        // What was just sent is lost with that rate; the reports are not.
+        end.in_flight.retain(|(arrives, _)| *arrives != this || lost.uniform() >= rate);
+        needed = pair.ways[0].sent_to - Sn::MODULUS;
+    }
+    let mean = sent as f64 / needed as f64;
+    let deviation = rate.sqrt() / (1.0 - rate) / (needed as f64).sqrt();
+    assert!((mean - 1.0 / (1.0 - rate)).abs() < 4.0 * deviation, "{mean} for {needed} PDUs");
+}
+
+#[test]
+fn a_drained_direction_begins_anew() {
+    let settings = reporting(StatusFormat::Bitmap);
+    let mut pair = Pair::new(&settings, 42, 4);
+    (0..9).for_each(|_| pair.enter(0, 60));
+    pair.lose.push((0, 1, Some(5)));
+    pair.run_to(3);
+    let left: Vec<u64> = pair.ways[0].drain().map(|packet| packet.seq).collect();
+    assert_eq!(left, (pair.delivered[0].len() as u64..9).collect::<Vec<_>>());
+    assert_eq!(pair.ways[0].traffic().packets_handed_back, left.len() as u64);
+    let (now, format) = (pair.now(), pair.ends[0].format);
+    for end in &mut pair.ends {
+        end.in_flight.clear();
+        end.entity = AmEntity::new(now, (&settings, &settings), (format, format));
+    }
+    pair.enter(0, 60);
+    pair.run_to(10);
+    assert_eq!(pair.delivered[0].last(), Some(&9));
+    assert_eq!((pair.ways[0].held_octets(), pair.ends[0].entity.buffered(&pair.ways[0])), (0, 0));
+}
