@@ -79,7 +79,7 @@ fn run(case: &Case) -> (u64, u64, u128) {
         }
         up_air.push_back(batch);
         if sender.next_timeout(&down).is_some_and(|due| due <= now) {
-            sender.on_timeout(now, &mut down, &mut out);
+            sender.on_timeout(now, &mut down, &up, &mut out);
         }
         if sender.has_something_to_send(now, &down) {
             let batch = down_air.back_mut().expect("there is one more than TTIs of delay");
@@ -93,7 +93,7 @@ fn run(case: &Case) -> (u64, u64, u128) {
         }
         down_air.push_back(batch);
         if receiver.next_timeout(&up).is_some_and(|due| due <= now) {
-            receiver.on_timeout(now, &mut up, &mut out);
+            receiver.on_timeout(now, &mut up, &down, &mut out);
         }
         if receiver.has_something_to_send(now, &up) {
             let batch = up_air.back_mut().expect("as above");

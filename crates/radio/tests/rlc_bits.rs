@@ -156,7 +156,8 @@ impl Pair {
             }
         }
         for end in [0, 1] {
-            let Way { carried, seq, .. } = &mut self.ways[end];
+            let [first, second] = &mut self.ways;
+            let (Way { carried, seq, .. }, back) = if end == 0 { (first, second) } else { (second, first) };
             let entity = &mut self.entities[end];
             for _ in 0..if has_packets { self.draw.below(3) } else { 0 } {
                 let octets = 1 + self.draw.below(400) as u32;
@@ -165,7 +166,7 @@ impl Pair {
                 *seq += 1;
             }
             if entity.next_timeout(carried).is_some_and(|due| due <= now) {
-                entity.on_timeout(now, carried, &mut out);
+                entity.on_timeout(now, carried, &back.carried, &mut out);
             }
             if entity.has_something_to_send(now, carried) {
                 let mut batch = Vec::new();

@@ -223,6 +223,7 @@ impl AmEntity {
         out: &mut Outbox,
     ) {
         let is_pending = self.resetter.is_pending() || self.is_unrecoverable;
+        self.receiver.wake(now);
         match pdu {
             Pdu::Reset(reset) => self.on_reset(reset, outgoing, out),
             Pdu::ResetAck(answer) => self.on_reset_answer(answer, outgoing, out),
@@ -293,8 +294,8 @@ impl AmEntity {
     }
 
     /// Timers that have come due.
-    pub fn on_timeout(&mut self, now: Time, outgoing: &mut Carried, out: &mut Outbox) {
-        self.receiver.on_timeout(now);
+    pub fn on_timeout(&mut self, now: Time, outgoing: &mut Carried, incoming: &Carried, out: &mut Outbox) {
+        self.receiver.on_timeout(now, incoming);
         if !self.resetter.on_timeout(now) {
             self.give_up(out);
         }

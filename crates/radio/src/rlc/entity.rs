@@ -100,9 +100,9 @@ impl Entity {
     }
 
     /// Timers that have come due.
-    pub fn on_timeout(&mut self, now: Time, outgoing: &mut Carried, out: &mut Outbox) {
+    pub fn on_timeout(&mut self, now: Time, outgoing: &mut Carried, incoming: &Carried, out: &mut Outbox) {
         match self {
-            Entity::Am(entity) => entity.on_timeout(now, outgoing, out),
+            Entity::Am(entity) => entity.on_timeout(now, outgoing, incoming, out),
             Entity::OneWay(entity) => entity.on_timeout(now, outgoing, out),
         }
     }

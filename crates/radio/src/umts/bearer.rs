@@ -264,10 +264,15 @@ impl Bearer {
 
     /// Timers of the entity that sends in a direction end.
     fn expire(&mut self, direction: Direction, now: Time, out: &mut Outbox) {
-        let (entity, way) = (self.entities.get_mut(direction), self.ways.get_mut(direction));
+        let Directions { down, up } = &mut self.ways;
+        let (way, back) = match direction {
+            Direction::Down => (down, up),
+            Direction::Up => (up, down),
+        };
+        let entity = self.entities.get_mut(direction);
         if entity.next_timeout(&way.carried).is_some_and(|due| due <= now) {
             out.speak_as(way.part);
-            entity.on_timeout(now, &mut way.carried, out);
+            entity.on_timeout(now, &mut way.carried, &back.carried, out);
         }
     }
 

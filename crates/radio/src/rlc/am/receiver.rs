@@ -38,6 +38,8 @@ pub struct Receiver {
     prohibited_until: Option<Time>,
     /// Timer_Status_Periodic: when it expires.
     periodic_at: Option<Time>,
+    /// When it would have expired last, if it rests.
+    resting_from: Option<Time>,
     /// Estimated PDU counter: when what a report asked for should have arrived, and VR(H) when it was sent.
     estimate: Option<(Time, u64)>,
     /// The window that the transmitter knows of.
@@ -65,6 +67,7 @@ impl Receiver {
             prohibited_until: None,
             // §9.5 g): it starts when the entity is created.
             periodic_at: settings.status.periodic.span().map(|period| now + period),
+            resting_from: None,
             estimate: None,
             told_window: settings.receive_window,
             window_to_tell: None,
@@ -88,6 +91,7 @@ impl Receiver {
         }
         if settings.status.periodic != self.status.periodic {
             self.periodic_at = settings.status.periodic.span().map(|period| now + period);
+            self.resting_from = None;
         }
         self.status = settings.status.clone();
         if settings.delivery != self.delivery {
@@ -309,18 +313,32 @@ impl Receiver {
     }
 
     /// Timers that have come due.
-    pub fn on_timeout(&mut self, now: Time) {
+    pub fn on_timeout(&mut self, now: Time, incoming: &Carried) {
         self.prohibited_until = self.prohibited_until.filter(|&until| until > now);
         if let (Some(due), Some(period)) = (self.periodic_at, self.status.periodic.span())
             && due <= now
         {
-            self.is_due = true;
-            self.periodic_at = Some(due + period);
+            // differs: §9.5 g) reports to a transmitter that waits for nothing as well; here that timer rests meanwhile.
+            let is_idle = incoming.released() == incoming.end();
+            self.resting_from = is_idle.then_some(due);
+            self.periodic_at = (!is_idle).then_some(due + period);
+            self.is_due |= !is_idle;
         }
         if self.estimate.is_some_and(|(due, _)| due <= now) {
             // What was asked for should have arrived, and has not.
             self.estimate = None;
             self.is_due = true;
+        }
+    }
+
+    /// Timer_Status_Periodic goes on, on its grid, if it rested.
+    #[inline]
+    pub fn wake(&mut self, now: Time) {
+        if let Some(rested) = self.resting_from.take()
+            && let Some(period) = self.status.periodic.span()
+        {
+            let missed = now.since(rested).as_nanos() / period.as_nanos() + 1;
+            self.periodic_at = Some(rested + period * missed);
         }
     }
 

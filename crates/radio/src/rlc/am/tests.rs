@@ -116,11 +116,12 @@ impl Pair {
         }
         let mut line = [String::new(), String::new()];
         for end in [0, 1] {
-            let way = &mut self.ways[end];
+            let [first, second] = &mut self.ways;
+            let (way, back) = if end == 0 { (first, second) } else { (second, first) };
             let entity = &mut self.ends[end].entity;
             let mut rounds = 0;
             while entity.next_timeout(way).is_some_and(|due| due <= now) && rounds < 20 {
-                entity.on_timeout(now, way, &mut self.out);
+                entity.on_timeout(now, way, back, &mut self.out);
                 rounds += 1;
                 // A prohibition that ends leaves something to send.
                 if entity.has_something_to_send(now, way) {

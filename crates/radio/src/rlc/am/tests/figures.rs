@@ -132,11 +132,16 @@ fn a_poll_is_answered_with_a_cumulative_acknowledgement() {
 fn periodic_reports_come_whether_something_arrived_or_not() {
     let settings = AmSettings { status: StatusSettings { periodic: ttis(2), ..plain().status }, ..plain() };
     let mut pair = Pair::of([&settings, &plain()], PDU, [2, 2]);
+    pair.lose.push((1, 4, None));
     (0..2).for_each(|_| pair.enter(0, SDU));
     pair.run_to(2);
     (0..2).for_each(|_| pair.enter(0, SDU));
-    pair.run_to(7);
+    pair.run_to(20);
     assert_eq!(pair.all_sent(1), [(2, "A2"), (4, "A4"), (6, "A4")]);
+    // Nothing waits for a report any more, and the timer rests until something arrives.
+    pair.enter(0, SDU);
+    pair.run_to(30);
+    assert_eq!(pair.all_sent(1)[3..], [(24, "A5")]);
 }
 
 /// Figure 4.4 (c): PDUs 3 and 4 are lost; when 5 and 6 arrive, the report tells so.
