@@ -239,11 +239,13 @@ pub enum DropReason {
     TooLarge = 7,
     /// The ends of its radio bearer were reset while it was under way.
     Reset = 8,
+    /// Its compressed header came out wrong.
+    HeaderDamaged = 9,
 }
 
 impl DropReason {
     /// All reasons, in the order of their codes, which begin at 1.
-    pub const ALL: [DropReason; 8] = [
+    pub const ALL: [DropReason; 9] = [
         DropReason::QueueFull,
         DropReason::RandomLoss,
         DropReason::Scripted,
@@ -252,6 +254,7 @@ impl DropReason {
         DropReason::Expired,
         DropReason::TooLarge,
         DropReason::Reset,
+        DropReason::HeaderDamaged,
     ];
 
     /// The name in results.
@@ -265,6 +268,7 @@ impl DropReason {
             DropReason::Expired => "expired",
             DropReason::TooLarge => "too_large",
             DropReason::Reset => "reset",
+            DropReason::HeaderDamaged => "header_damaged",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! terminal number `n` of the access, part `2 n + 1` the way up from it.
 
 mod bearer;
+mod convergence;
 mod delay;
 pub mod settings;
 

@@ -17,6 +17,7 @@ mod application;
 mod datagrams;
 mod errors;
 mod mobility;
+mod pdcp;
 mod tcp;
 mod umts;
 
@@ -247,7 +248,9 @@ impl Checker<'_> {
 
     fn umts(&self, name: &str, direction: Direction, umts: &UmtsSettings) -> Result<(), ScenarioError> {
         let bearers = &umts.directions;
-        let checked = umts::bearer(bearers.get(direction)).and_then(|()| umts::modes(&bearers.down, &bearers.up));
+        let checked = umts::bearer(bearers.get(direction))
+            .and_then(|()| umts::modes(&bearers.down, &bearers.up))
+            .and_then(|()| pdcp::pdcp(&umts.shared.pdcp));
         checked.map_err(|(to_blame, error)| {
             let path = |keys: &&[&'static str]| {
                 let mut path = self.of_direction("access", name, direction, keys[0]);

@@ -12,6 +12,7 @@ use cellwind_engine::time::Time;
 use cellwind_path::traffic::Traffic;
 
 use super::pdu::{Status, StatusEnd};
+use crate::pdcp::Form;
 
 /// A service data unit.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ pub struct Sdu {
     pub in_last: u16,
     /// What became of it.
     pub fate: Fate,
+    /// How PDCP wrote its headers.
+    pub form: Form,
 }
 
 /// What became of an SDU.
@@ -58,7 +61,17 @@ impl Sdu {
     /// An SDU of `octets` that enters at `now`.
     pub fn new(now: Time, packet: &Packet, octets: u32) -> Self {
         let octets = octets.max(1);
-        Sdu { packet: *packet, octets, entered: now, first: 0, last: 0, in_first: 0, in_last: 0, fate: Fate::Open }
+        Sdu {
+            packet: *packet,
+            octets,
+            entered: now,
+            first: 0,
+            last: 0,
+            in_first: 0,
+            in_last: 0,
+            fate: Fate::Open,
+            form: Form::Whole,
+        }
     }
 }
 
@@ -139,6 +152,13 @@ impl Carried {
     #[inline]
     pub fn sdu_mut(&mut self, ordinal: u64) -> &mut Sdu {
         &mut self.sdus[(ordinal - self.first) as usize]
+    }
+
+    /// Notes how PDCP wrote the headers of an SDU, if that was taken in.
+    pub fn set_form(&mut self, ordinal: u64, form: Form) {
+        if let Some(sdu) = ordinal.checked_sub(self.first).and_then(|place| self.sdus.get_mut(place as usize)) {
+            sdu.form = form;
+        }
     }
 
     /// Ordinal of the first SDU that is still here.

@@ -3,19 +3,22 @@
 use std::collections::VecDeque;
 
 use cellwind_engine::directions::{Direction, Directions};
-use cellwind_engine::fact::{Fact, FactKind};
+use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::{FlowId, Packet};
 use cellwind_engine::random::Stream;
 use cellwind_engine::time::{Span, Time};
 use cellwind_path::traffic::Traffic;
 
+use super::convergence::Convergence;
 use super::delay::Delay;
 use super::settings::{BearerSettings, NodeDelays, UmtsSettings};
 use crate::access::Stage;
 use crate::blocks::Blocks;
 use crate::errors::ErrorProcess;
 use crate::mac::channel::TtiClock;
+use crate::pdcp::feedback::Feedback;
+use crate::pdcp::{Compressed, Form};
 use crate::rlc::sdu::{Carried, Sdu};
 use crate::rlc::sn::Sn;
 use crate::rlc::{Entity, Format, Pdu};
@@ -26,8 +29,11 @@ pub struct Bearer {
     /// The RLC entity that sends in each direction: the network's sends down, the terminal's up.
     entities: Directions<Entity>,
     ways: Directions<Way>,
+    pdcp: Directions<Convergence>,
     /// SDUs that an entity hands up, before they go on.
     handed_up: Vec<Sdu>,
+    /// What a decompressor tells its compressor, before it goes the other way.
+    feedback: Vec<Feedback>,
 }
 
 /// What one direction has for itself.
@@ -79,7 +85,12 @@ impl Bearer {
         Bearer {
             entities: Directions { down: entity(Direction::Down), up: entity(Direction::Up) },
             ways: Directions { down: way(Direction::Down), up: way(Direction::Up) },
+            pdcp: Directions {
+                down: Convergence::new(&settings.shared.pdcp),
+                up: Convergence::new(&settings.shared.pdcp),
+            },
             handed_up: Vec::new(),
+            feedback: Vec::new(),
         }
     }
 
@@ -104,10 +115,11 @@ impl Bearer {
         Ok(())
     }
 
-    /// Changes the settings of one direction, and the delays of the nodes for both.
+    /// Changes the settings of one direction, and the delays of the nodes and PDCP for both.
     pub fn set_settings(&mut self, direction: Direction, now: Time, settings: &UmtsSettings, out: &mut Outbox) {
         let both = &settings.directions;
         self.ways.get_mut(direction).set_settings(direction, both.get(direction), &settings.shared.delays);
+        Direction::BOTH.iter().for_each(|&way| self.pdcp.get_mut(way).set_settings(&settings.shared.pdcp));
         // Its transmitter and its receiver: both ends have to do with it.
         for sending in Direction::BOTH {
             let (sends, receives) = (both.get(sending), both.get(sending.reverse()));
@@ -158,6 +170,7 @@ impl Bearer {
         if self.ways.get(direction).emptied.is_empty() {
             Direction::BOTH.iter().for_each(|&way| self.ways.get_mut(way).empty());
             self.re_establish(out);
+            Direction::BOTH.iter().for_each(|&way| self.pdcp.get_mut(way).re_initialise());
         }
         self.ways.get_mut(direction).hand_back(out);
     }
@@ -178,16 +191,32 @@ impl Bearer {
         let way = self.ways.get_mut(direction);
         way.traffic.enter(packet);
         if let Some(packet) = way.ahead.enter(now, *packet) {
-            self.to_rlc(direction, now, &packet, out);
+            self.hand_down(direction, now, &packet, out);
             self.plan(now);
         }
     }
 
-    fn to_rlc(&mut self, direction: Direction, now: Time, packet: &Packet, out: &mut Outbox) {
+    /// Passes a packet on to the transmitter of a direction.
+    fn hand_down(&mut self, direction: Direction, now: Time, packet: &Packet, out: &mut Outbox) {
+        let compressed = self.pdcp.get_mut(direction).compressor.compress(now, packet);
+        self.enter_rlc(direction, now, packet, compressed, out);
+    }
+
+    fn enter_rlc(
+        &mut self,
+        direction: Direction,
+        now: Time,
+        packet: &Packet,
+        Compressed { octets, form }: Compressed,
+        out: &mut Outbox,
+    ) {
         let way = self.ways.get_mut(direction);
         out.speak_as(way.part);
-        let octets = packet.size().as_bytes() as u32;
+        let ordinal = way.carried.end();
         self.entities.get_mut(direction).on_sdu(now, packet, octets, &mut way.carried, out);
+        if form != Form::Whole {
+            way.carried.set_form(ordinal, form);
+        }
     }
 
     /// Does all that is due: what arrives first, what is sent last.
@@ -195,7 +224,7 @@ impl Bearer {
         for direction in Direction::BOTH {
             self.arrive(direction, now, out);
             while let Some(packet) = self.ways.get_mut(direction).ahead.leave(now) {
-                self.to_rlc(direction, now, &packet, out);
+                self.hand_down(direction, now, &packet, out);
             }
         }
         for direction in Direction::BOTH {
@@ -285,6 +314,18 @@ impl Bearer {
         out.speak_as(way.part);
         for sdu in self.handed_up.drain(..) {
             let packet = &sdu.packet;
+            if let Some(feedback) = Feedback::of_packet(packet) {
+                way.traffic.deliver(packet);
+                self.pdcp.get_mut(direction.reverse()).compressor.on_feedback(feedback);
+                continue;
+            }
+            let verdict = self.pdcp.get_mut(direction).decompressor.decompress(packet, sdu.form);
+            self.feedback.extend(verdict.feedback);
+            if !verdict.is_right {
+                way.traffic.drop(packet);
+                out.drop(packet, DropReason::HeaderDamaged);
+                continue;
+            }
             let leaves = way.behind.leaves(now);
             let fact = Fact::new(FactKind::PacketDelivered, packet.flow);
             let fact = fact.about(packet.seq, packet.size().as_bytes() as u32);
@@ -293,6 +334,23 @@ impl Bearer {
                 way.leave(&packet, out);
             }
         }
+        if !self.feedback.is_empty() {
+            self.tell_compressor(direction, now, out);
+        }
+    }
+
+    /// Sends the feedback about a direction the other way, each message as an SDU of its own.
+    fn tell_compressor(&mut self, direction: Direction, now: Time, out: &mut Outbox) {
+        let back = direction.reverse();
+        let mut feedback = std::mem::take(&mut self.feedback);
+        for feedback in feedback.drain(..) {
+            let packet = feedback.to_packet();
+            self.ways.get_mut(back).traffic.enter(&packet);
+            let whole = Compressed { octets: feedback.octets(), form: Form::Whole };
+            self.enter_rlc(back, now, &packet, whole, out);
+        }
+        self.feedback = feedback; // keeps the allocation
+        out.speak_as(self.ways.get(direction).part);
     }
 
     /// Plans a TTI where an entity has something to send.
@@ -363,7 +421,11 @@ impl Way {
 
     fn traffic(&self) -> Traffic {
         let dropped = self.carried.traffic();
-        Traffic { packets_dropped: dropped.packets_dropped, bytes_dropped: dropped.bytes_dropped, ..self.traffic }
+        Traffic {
+            packets_dropped: self.traffic.packets_dropped + dropped.packets_dropped,
+            bytes_dropped: self.traffic.bytes_dropped + dropped.bytes_dropped,
+            ..self.traffic
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -387,7 +449,12 @@ impl Way {
 
     /// Takes all out that has not left, to be handed back.
     fn empty(&mut self) {
-        self.emptied.extend(self.behind.drain().chain(self.carried.drain()).chain(self.ahead.drain()));
+        for packet in self.behind.drain().chain(self.carried.drain()).chain(self.ahead.drain()) {
+            match Feedback::of_packet(&packet) {
+                Some(_) => self.traffic.drop(&packet), // about contexts that are no more
+                None => self.emptied.push(packet),
+            }
+        }
         self.clock.cancel();
     }
 

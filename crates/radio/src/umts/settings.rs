@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::settings::ErrorSettings;
+use crate::pdcp::settings::PdcpSettings;
 use crate::rlc::Format;
 use crate::rlc::settings::RlcSettings;
 
@@ -39,6 +40,8 @@ pub struct BearerSettings {
 pub struct UmtsShared {
     /// How long each node takes to pass something on.
     pub delays: NodeDelays,
+    /// The Packet Data Convergence Protocol above RLC.
+    pub pdcp: PdcpSettings,
 }
 
 /// How long each node of the network takes to pass something on, in either direction.
@@ -93,14 +96,16 @@ impl BearerSettings {
 impl UmtsShared {
     /// Takes the value of one key over from `other`.
     pub fn adopt(&mut self, key: &str, other: &Self) {
-        if key == "delays" {
-            self.delays = other.delays;
+        match key {
+            "delays" => self.delays = other.delays,
+            "pdcp" => self.pdcp = other.pdcp.clone(),
+            _ => {}
         }
     }
 }
 
 impl Shared for UmtsShared {
-    const NAME: &'static str = "$cellwind::Directions+delays";
+    const NAME: &'static str = "$cellwind::Directions+delays+pdcp";
 }
 
 impl NodeDelays {

@@ -10,6 +10,8 @@ use crate::errors::blackouts::Blackout;
 use crate::errors::settings::ErrorSettings;
 use crate::rlc::settings::{RlcSettings, Timer, TmSettings, UmSettings};
 
+mod pdcp;
+
 /// The network's end and one terminal, driven without a World.
 struct Bench {
     umts: Umts,

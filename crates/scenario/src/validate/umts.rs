@@ -9,8 +9,8 @@ use super::out_of_range;
 use crate::error::{Mistake, ScenarioError};
 
 /// A mistake with the keys below the access of which one is to blame.
-type Found = (Keys, ScenarioError);
-type Keys = &'static [&'static [&'static str]];
+pub(super) type Found = (Keys, ScenarioError);
+pub(super) type Keys = &'static [&'static [&'static str]];
 
 /// The TTIs of a dedicated channel (TS 25.302 §7.1.6).
 const TTIS: [Span; 4] = [Span::from_millis(10), Span::from_millis(20), Span::from_millis(40), Span::from_millis(80)];
