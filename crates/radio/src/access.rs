@@ -155,8 +155,11 @@ impl Stages {
         stages
     }
 
-    /// One machine with two parts for each terminal: down and up.
+    /// One machine with two parts for each terminal: down and up; none where there is no terminal.
     fn together(name: String, terminals: &[&str], stage: Stage) -> Self {
+        if terminals.is_empty() {
+            return Stages::default();
+        }
         let part = |terminal: &&str, direction: Direction| format!("{name}/{terminal}/{}", direction.word());
         let parts = terminals.iter().flat_map(|terminal| Direction::BOTH.map(|direction| part(terminal, direction)));
         let parts = parts.collect();
