@@ -58,8 +58,7 @@ pub struct AmSettings {
     /// Configured_Tx_Window_Size: most PDUs from the first unacknowledged one to the last sent (TS 25.322 §9.6).
     #[schemars(range(min = 1, max = 4095))]
     pub window: u16,
-    /// Configured_Rx_Window_Size: how far above the first missing PDU the receiver accepts PDUs. Changed while the bearer
-    /// runs, it is also told to the transmitter in a WINDOW SUFI (TS 25.322 §9.2.2.11.3).
+    /// Configured_Rx_Window_Size: how far above the first missing PDU the receiver accepts PDUs (TS 25.322 §9.6).
     #[schemars(range(min = 1, max = 4095))]
     pub receive_window: u16,
     /// What becomes of an SDU that does not get through (TS 25.322 §9.7.3).
@@ -202,6 +201,11 @@ pub struct StatusSettings {
     /// Timer_EPC: how long a report and the retransmissions it asks for are under way. When they should all have arrived and
     /// have not, another report follows; until then none is sent (TS 25.322 of Releases 99 to 6, §9.7.4).
     pub estimated_pdu_counter: Timer,
+    /// WSN: the window that the receiver allows the transmitter, if that is smaller than the transmitter's own. It is told in
+    /// a WINDOW SUFI at the beginning, after a reset and when it changes (TS 25.322 §9.2.2.11.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4095))]
+    pub window: Option<u16>,
     /// How missing PDUs are told.
     pub format: StatusFormat,
     /// Puts a report into the padding of a PDU where it fits (TS 25.322 §9.2.1.7).
@@ -215,6 +219,7 @@ impl Default for StatusSettings {
             periodic: Timer::None,
             prohibit: Timer::Of(Span::from_millis(100)), // Teyeb, Table 5.3: 50, 100 and 150 ms
             estimated_pdu_counter: Timer::None,
+            window: None,
             format: StatusFormat::Bitmap,
             piggyback: false,
         }

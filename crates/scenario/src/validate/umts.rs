@@ -97,6 +97,12 @@ fn am(am: &AmSettings) -> Result<(), Found> {
     takes_time(&[&["rlc", "timer_rst"]], am.timer_rst, "TS 25.322 §9.5, Timer_RST")?;
     least_one(&[&["rlc", "poll", "every_pdus"]], am.poll.every_pdus.unwrap_or(1).into(), "TS 25.322 §9.6, Poll_PDU")?;
     least_one(&[&["rlc", "poll", "every_sdus"]], am.poll.every_sdus.unwrap_or(1).into(), "TS 25.322 §9.6, Poll_SDU")?;
+    if let Some(window) = am.status.window
+        && !(1..=4095).contains(&window)
+    {
+        let allowed = "a whole number of PDUs from 1 to 4095 (TS 25.322 §9.2.2.11.3)";
+        return Err((&[&["rlc", "status", "window"]], out_of_range(window, allowed)));
+    }
     match am.poll.window {
         Some(percent) if !(1..=100).contains(&percent) => {
             let allowed = "a whole number of per cent from 1 to 100 (TS 25.322 §9.6, Poll_Window)";

@@ -42,8 +42,6 @@ pub struct Receiver {
     resting_from: Option<Time>,
     /// Estimated PDU counter: when what a report asked for should have arrived, and VR(H) when it was sent.
     estimate: Option<(Time, u64)>,
-    /// The window that the transmitter knows of.
-    told_window: u16,
     /// The window that the transmitter is to be told.
     window_to_tell: Option<u16>,
     /// MRW_ACK SUFI to be sent: N and SN_ACK.
@@ -69,8 +67,7 @@ impl Receiver {
             periodic_at: settings.status.periodic.span().map(|period| now + period),
             resting_from: None,
             estimate: None,
-            told_window: settings.receive_window,
-            window_to_tell: None,
+            window_to_tell: settings.status.window,
             answer: None,
         }
     }
@@ -83,11 +80,11 @@ impl Receiver {
         carried: &mut Carried,
         delivered: &mut impl FnMut(&Sdu),
     ) {
-        if settings.receive_window != self.told_window {
-            self.told_window = settings.receive_window;
-            self.window_to_tell = Some(settings.receive_window);
-            // §9.2.2.11.3: the reception window does not follow, as PDUs that the transmitter was allowed are on their way.
-            self.window = self.window.max(u64::from(settings.receive_window));
+        // §9.7.9 lets a smaller window keep what lies behind it; here it also takes what was sent before the change.
+        self.window = self.window.max(u64::from(settings.receive_window));
+        if settings.status.window != self.status.window {
+            // The largest window there is allows the transmitter its own.
+            self.window_to_tell = settings.status.window.or(Some(Sn::MODULUS as u16 - 1));
         }
         if settings.status.periodic != self.status.periodic {
             self.periodic_at = settings.status.periodic.span().map(|period| now + period);
@@ -357,6 +354,7 @@ impl Receiver {
         (self.is_due, self.rest_from, self.told_missing) = (false, None, 0);
         (self.prohibited_until, self.estimate) = (None, None);
         self.answer = None;
+        self.window_to_tell = self.status.window;
     }
 
     /// The hyper frame number with these low twenty bits, at most one below the present one, which another reset that

@@ -34,6 +34,8 @@ pub struct Transmitter {
     epoch: u64,
     /// Configured_Tx_Window_Size.
     window: u64,
+    /// The largest that it was since the last reset.
+    widest: u64,
     discard: Discard,
     discard_timer: Span,
     max_dat: u8,
@@ -79,6 +81,7 @@ impl Transmitter {
             floor: first,
             epoch: first,
             window: 0,
+            widest: 0,
             discard: settings.discard,
             discard_timer: settings.discard_timer,
             max_dat: settings.max_dat,
@@ -100,8 +103,11 @@ impl Transmitter {
 
     /// Takes other settings over (§9.7.9).
     pub fn set_settings(&mut self, now: Time, settings: &AmSettings, pdu: u16) {
-        self.window = u64::from(settings.window);
-        self.vt_ws = self.window;
+        if self.window != u64::from(settings.window) {
+            self.window = u64::from(settings.window);
+            self.widest = self.widest.max(self.window);
+            self.vt_ws = self.window;
+        }
         self.discard = settings.discard;
         self.discard_timer = settings.discard_timer;
         self.max_dat = settings.max_dat;
@@ -299,7 +305,7 @@ impl Transmitter {
         let first = (hfn + 1) * Sn::MODULUS;
         carried.drop_begun(DropReason::Reset, out);
         (self.vt_s, self.vt_a, self.floor, self.epoch) = (first, first, first, first);
-        self.vt_ws = self.window;
+        (self.vt_ws, self.widest) = (self.window, self.window);
         self.target = Target { sn: first, n: 0 };
         self.asked = self.target;
         carried.sent_to = first;
@@ -318,6 +324,10 @@ impl Transmitter {
                 "VT(A) {vt_a}, VT(S) {vt_s} and discarded {floor} do not fit, nor {}",
                 carried.sent_to
             ));
+        }
+        // An SDU that is cut off at the upper edge takes one number more.
+        if vt_s - vt_a > self.widest + 1 {
+            return Err(format!("VT(S) {vt_s} is above VT(MS) for VT(A) {vt_a} and a window of {}", self.widest));
         }
         if self.vt_ws == 0 || self.vt_ws > self.window {
             return Err(format!("VT(WS) is {} of {}", self.vt_ws, self.window));

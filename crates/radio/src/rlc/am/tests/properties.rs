@@ -57,6 +57,7 @@ impl Dice {
                 periodic: self.one_of(&[Timer::None, ttis(2), ttis(30)]),
                 prohibit: self.timer(30),
                 estimated_pdu_counter: self.timer(20),
+                window: self.one_of(&[None, Some(1), Some(50)]),
                 format: self.one_of(&[StatusFormat::Bitmap, StatusFormat::List, StatusFormat::RelativeList]),
                 piggyback: self.coin(),
             },

@@ -70,32 +70,44 @@ fn a_report_goes_into_the_padding_where_it_fits() {
 
 #[test]
 fn a_window_super_field_sets_the_window_of_the_transmitter() {
-    let mut pair = Pair::new(&reporting(StatusFormat::Bitmap), 42, 16);
-    let smaller = AmSettings { receive_window: 4, ..reporting(StatusFormat::Bitmap) };
-    let format = pair.ends[0].format;
-    let now = pair.now();
-    let [way, _] = &mut pair.ways;
-    pair.ends[1].entity.set_settings(now, (&plain(), &smaller), (format, format), way, &mut |_| ());
+    let allowing = |window| {
+        let status = StatusSettings { window, ..reporting(StatusFormat::Bitmap).status };
+        AmSettings { status, ..reporting(StatusFormat::Bitmap) }
+    };
+    let mut pair = Pair::of([&allowing(Some(4)), &plain()], 42, [16, 16]);
     pair.step();
     assert_eq!(pair.sent(1, 0), "W4");
     pair.step();
     (0..10).for_each(|_| pair.enter(0, 39));
-    pair.run_to(10);
+    pair.run_to(9);
     assert_eq!(pair.all_sent(0), [(2, "0-3P"), (4, "4-7P"), (6, "8-9P")]);
     assert_eq!(pair.delivered[0].len(), 10);
+    // Without a window of its own the receiver allows what the transmitter has.
+    let (now, format) = (pair.now(), pair.ends[0].format);
+    let [way, _] = &mut pair.ways;
+    pair.ends[1].entity.set_settings(now, (&plain(), &allowing(None)), (format, format), way, &mut |_| ());
+    pair.run_to(11);
+    assert_eq!(pair.sent(1, 10), "W4095");
+    (0..10).for_each(|_| pair.enter(0, 39));
+    pair.step();
+    assert_eq!(pair.sent(0, 12), "10-19P");
 }
 
 #[test]
 fn what_lies_outside_the_receiving_window_is_discarded_but_its_poll_answered() {
-    // The transmitter may send eight PDUs, the receiver takes three from the first missing one on.
-    let settings = AmSettings { window: 8, receive_window: 3, ..reporting(StatusFormat::Bitmap) };
-    let mut pair = Pair::new(&settings, 42, 8);
-    (0..8).for_each(|_| pair.enter(0, 39));
-    pair.lose.push((0, 0, Some(0)));
-    pair.run_to(1);
-    assert_eq!(pair.sent(1, 1), "!0 A3");
-    pair.run_to(3);
-    assert_eq!(pair.delivered[0], [0, 1, 2]);
+    let mut pair = Pair::new(&AmSettings { window: 1, receive_window: 1, ..reporting(StatusFormat::Bitmap) }, 42, 8);
+    pair.enter(0, 39);
+    pair.lose.push((1, 1, None)); // the acknowledgement
+    pair.run_to(20);
+    // The poll timer resends what has arrived, which lies below the window by then.
+    assert_eq!(pair.all_sent(0), [(0, "0P"), (10, "(0)P")]);
+    assert_eq!(pair.all_sent(1), [(1, "A1"), (11, "A1")]);
+    assert_eq!(pair.delivered[0], [0]);
+    // And what lies above it, if a transmitter sends that.
+    let far = Run { first: Sn::new(2), count: 1, poll: true, resent: false };
+    pair.ends[0].in_flight.push_back((pair.tti, Pdu::Data(far)));
+    pair.run_to(22);
+    assert_eq!(pair.sent(1, 21), "A1");
 }
 
 #[test]
