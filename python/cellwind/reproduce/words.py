@@ -38,6 +38,7 @@ _BARE = ("quantity", "solution", "variant", "tcp", "stack", "event", "parameter"
 
 # Factors that say what they are by their unit, or that have a shorter name.
 _SHORT = {
+    "bearer": "over {}",
     "rate_kbps": "{} kbit/s",
     "packet_bytes": "{} B",
     "max_window_segments": "window {}",

@@ -1,8 +1,9 @@
 """Teyeb's dissertation of 2007: the kernel's TCP over the emulator RESPECT, and how well RESPECT keeps its deadlines.
 
-``cells`` and ``transfers`` are the runs, ``observed`` reads their facts; ``model`` and ``downloads`` (section 5.2),
-``order``, ``spikes``, ``networks``, ``handover``, ``moves``, ``traces`` and ``logging`` put them together for each
-figure, ``rlc`` says what the RLC study waits for.
+``cells`` and ``transfers`` are the runs, over the ``bearer`` of chapters 5 and 6 or the networks of chapter 7;
+``observed`` and ``connection`` read their facts. ``model`` and ``downloads`` (section 5.2), ``order``, ``reordering``
+and ``spikes`` (6.4), ``networks``, ``handover``, ``moves`` and ``traces`` (7), and ``logging`` put them together for
+each figure; ``rlc`` says what the RLC study waits for.
 """
 
 from __future__ import annotations
@@ -10,15 +11,22 @@ from __future__ import annotations
 from ..design import REPLICATIONS, Design
 from ..published import Paper
 from ..quantities import Factor
-from . import downloads, handover, logging, model, moves, networks, order, rlc, spikes, traces
+from . import downloads, handover, logging, model, moves, networks, order, reordering, rlc, spikes, traces
+from .cells import Cell
 from .observed import AnyCell, Observation, TeyebPlan, observe
 from .transfers import Transfer
 
 
 def plans() -> dict[str, TeyebPlan]:
     """The plan of every experiment, by its identifier."""
-    found = {**_section_5_2(), **rlc.plans(), **order.plans(), **spikes.plans(), **_chapter_7(), **logging.plans()}
+    found = {**_section_5_2(), **rlc.plans(), **_chapter_6(), **_chapter_7(), **logging.plans()}
     return {f"teyeb-{name}": plan for name, plan in found.items()}
+
+
+def _chapter_6() -> dict[str, TeyebPlan]:
+    """Those of the order of delivery and of delay spikes, in the order of the text."""
+    found = {**order.plans(), **reordering.plans(), **spikes.plans()}
+    return {name: found[name] for name in (*(f"figure-6-{n}" for n in range(3, 12)), "rlc-order-recommendation")}
 
 
 def _chapter_7() -> dict[str, TeyebPlan]:
@@ -51,6 +59,8 @@ def design(paper: Paper) -> Design[AnyCell, Observation]:
         observe=observe,
         # Section 5.3.3 says so of chapter 5.
         replications=lambda cell: 300 if isinstance(cell, Transfer) else REPLICATIONS,
+        # What the order of delivery does differs from run to run.
+        traces_all=lambda cell: isinstance(cell, Cell) and cell.study == "order",
         aliases=_aliases,
     )
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..quantities import Factor
+from .bearer import TEXT, Bearer, Delivery, acknowledged
 
 if TYPE_CHECKING:
     from cellwind.scenario import Scenario
 
-Delivery = Literal["out_of_sequence", "in_sequence"]
 Buffering = Literal["none", "intermediate", "full"]
 Options = Literal["plain", "sack", "dsack", "dsack_fack", "eifel", "sack_eifel", "no_dsack"]
 Network = Literal["wlan", "umts", "gprs"]
@@ -38,28 +38,14 @@ early_retrans = false
 """
 
 _ORDER = """
-title = "In and out of sequence (Teyeb 2007, Figure 6.3)"
-description = "Section 6.4.1 of Teyeb's dissertation, over the block model of the radio link."
+title = "In and out of sequence (Teyeb 2007, section 6.4)"
+description = "Section 6.4 of Teyeb's dissertation, over the RLC in acknowledged mode or the block model in its place."
 replications = 20
 stop_at = "10 min"
-
-[link.internet]
-delay = "25 ms"
-
-[access.umts]
-type = "block-arq"
-rate = "384 kbit/s"
-tti = "10 ms"
-pdu = "one per TTI"
-delay = "57.5 ms"
-feedback_delay = "190 ms"
-max_transmissions = "unlimited"
-errors = 0.1
-
-[access.umts.up]
-rate = "32 kbit/s"
-errors = 0.0
 """
+
+# Table 6.1.
+MAXDAT, STATUS_PROHIBIT_MS = 10, 100
 
 _HANDOVER = """
 title = "A handover between networks (Teyeb 2007, section 7.3)"
@@ -104,11 +90,11 @@ _PRESET: dict[Options, str] = {
     "dsack": "sack",
     "dsack_fack": "fack",
     "eifel": "newreno",
-    "sack_eifel": "fack",
+    "sack_eifel": "sack",
     "no_dsack": "fack",
 }
 # In the handovers SACK is what Linux has when nothing of it is switched off.
-_HANDOVER_PRESET: dict[Options, str] = {**_PRESET, "sack": "fack"}
+_HANDOVER_PRESET: dict[Options, str] = {**_PRESET, "sack": "fack", "sack_eifel": "fack"}
 # Sections 6.4.2 and 7.3.1.2: after several timeouts the window is not restored.
 _UNDO = {"type": "linux", "f_rto": False, "repeated_timeouts": False, "response": "linux"}
 _FACK = {"type": "fack", "reordering": "adaptive"}
@@ -130,6 +116,7 @@ class Cell:
     duplicate_acks: int = 0
     soft: bool = False
     queue_bytes: int = 0
+    bearer: Bearer = "rlc"
 
     @property
     def is_deterministic(self) -> bool:
@@ -153,10 +140,11 @@ class Cell:
     @property
     def name(self) -> str:
         """A name of its own: every factor in a fixed order."""
+        bearer = "" if self.bearer == "rlc" else "-block"
         if self.study == "order":
-            return f"teyeb-order-{self.delivery.replace('_', '-')}-{self.tcp.replace('_', '-')}"
+            return f"teyeb-order-{self.delivery.replace('_', '-')}-{self.tcp.replace('_', '-')}{bearer}"
         if self.study == "spike":
-            return f"teyeb-spike-{self.spike_s:g}s-at-{self.position_s:g}s-{self.tcp}"
+            return f"teyeb-spike-{self.spike_s:g}s-at-{self.position_s:g}s-{self.tcp}{bearer}"
         how = "soft" if self.soft else f"{self.handover_delay_s}s-{self.buffering}"
         asked = f"-asked-{self.duplicate_acks}" if self.duplicate_acks else ""
         queue = f"-queue-{self.queue_bytes}" if self.queue_bytes else ""
@@ -172,8 +160,11 @@ class Cell:
             if self.queue_bytes:
                 values[f"access.{self.target}.down.queue"] = f"{self.queue_bytes} B"
             return cellwind.Scenario.parse(self._handover() + COMMON, self.name, values)
-        values["access.umts.delivery"] = self.delivery.replace("_", "-")
-        text = _ORDER
+        if self.bearer == "rlc":
+            values["access.umts.rlc"] = acknowledged(MAXDAT, STATUS_PROHIBIT_MS, delivery=self.delivery)
+        else:
+            values["access.umts.delivery"] = self.delivery.replace("_", "-")
+        text = _ORDER + TEXT[self.bearer]
         if self.study == "spike":
             text += f'\n[[event]]\nat = "{self.position_s:g} s"\nspike = "{self.spike_s:g} s"\n'
         return cellwind.Scenario.parse(text + COMMON, self.name, values)

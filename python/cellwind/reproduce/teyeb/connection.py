@@ -35,6 +35,7 @@ class Connection:
     rto: Points
     flight: Points
     undone_s: Floats
+    fast_retransmit_duplicates: Floats
     handover_s: tuple[float, float]
     kept_down: int
     before_handover: tuple[Floats, Floats]
@@ -199,6 +200,7 @@ def connection(facts: FactTable) -> Connection:
         round_trips=round_trip.samples,
         rto=round_trip.rto,
         flight=window(facts, FLOW).flight,
+        fast_retransmit_duplicates=facts.of_end("sender", FLOW, "fast_retransmit").b.astype(np.float64),
         undone_s=facts.of_end("sender", FLOW, "reaction_undone").time_s,
         handover_s=(float(started.time_s[0]), float(ended.time_s[0])) if len(started) else (np.nan, np.nan),
         kept_down=kept_down(facts),

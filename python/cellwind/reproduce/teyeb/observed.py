@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from cellwind.analysis.series import FactTable, TimeSequence, time_sequence
 
 from ..design import Bench, Plan
+from .bearer import AM_HEADER
 from .cells import FLOW, Cell
 from .connection import Connection, connection, kept_down
 from .transfers import TTI_S, Transfer
@@ -43,6 +44,7 @@ class Observation:
     slow_start: SlowStart | None = None
     connection: Connection | None = None
     kept: int = 0
+    most_held_bytes: float = 0.0
 
     @property
     def met(self) -> Connection:
@@ -62,9 +64,27 @@ def observe(cell: AnyCell, facts: FactTable) -> Observation:
         case Transfer():
             return Observation(sequence, slow_start=_slow_start(cell, facts))
         case Cell():
-            return Observation(sequence, connection=connection(facts))
+            header = AM_HEADER if cell.bearer == "rlc" else 0
+            held = _most_held(facts, header) if cell.study == "order" else 0.0
+            return Observation(sequence, connection=connection(facts), most_held_bytes=held)
         case _:
             return Observation(sequence, kept=kept_down(facts))
+
+
+def _most_held(facts: FactTable, header: int) -> float:
+    """The most bytes that had come over the air and not left for the upper layer (Figure 6.8)."""
+    import numpy as np
+
+    rows = facts.select("block_delivered", "packet_delivered", machine="access/umts/ue/down")
+    is_block = rows.kind == 0
+    # A PDU that comes again is held once.
+    news = np.zeros(len(rows), dtype=bool)
+    news[np.flatnonzero(is_block)[np.unique(rows.seq[is_block], return_index=True)[1]]] = True
+    came = np.where(news, rows.length - header, 0)
+    held = np.cumsum(np.where(is_block, came, -rows.length))
+    # Padding never leaves: what is still counted later was padding before.
+    padding = np.minimum.accumulate(held[::-1])[::-1]
+    return float((held - padding).max())
 
 
 def _slow_start(cell: Transfer, facts: FactTable) -> SlowStart:

@@ -1,4 +1,4 @@
-"""Section 6.4.1: what the order of delivery does to TCP, as far as the block model of the radio link carries it."""
+"""Section 6.4.1: what the order of delivery does to TCP, over the RLC and beside it over the block model."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import replace
 
 from cellwind.analysis.statistics import ratio_of_means
 
-from ..design import NotRunError, Plan
+from ..design import Beside, NotRunError, Plan
 from ..estimates import column, mean_point, over
 from ..published import PublishedRow
-from ..quantities import Point, Quantity
-from .cells import Cell, Delivery, Options
-from .observed import TeyebBench, TeyebPlan
+from ..quantities import Factor, Point, Quantity
+from .bearer import Bearer, Delivery
+from .cells import Cell, Options
+from .observed import AnyCell, TeyebBench, TeyebPlan
 
 ORDERS: tuple[Delivery, ...] = ("out_of_sequence", "in_sequence")
+
+BEARERS: tuple[Bearer, ...] = ("rlc", "block")
 
 SIMULATED: tuple[Options, ...] = ("plain", "sack", "dsack", "dsack_fack", "eifel")
 # The kernel of today has no FACK.
@@ -23,9 +26,24 @@ LIVE: tuple[Options, ...] = ("plain", "sack", "dsack", "eifel")
 
 def plans() -> dict[str, TeyebPlan]:
     """The plan of Figure 6.3."""
-    cells = [Cell("order", tcp, delivery) for delivery in ORDERS for tcp in SIMULATED]
-    live = [Cell("order", tcp, delivery) for delivery in ORDERS for tcp in LIVE]
-    return {"figure-6-3": Plan(cells=cells, live=live, measure=_measure, quantities=_quantities)}
+    cells: list[AnyCell] = [Cell("order", tcp, delivery) for delivery in ORDERS for tcp in SIMULATED]
+    live: list[AnyCell] = [Cell("order", tcp, delivery) for delivery in ORDERS for tcp in LIVE]
+    cells += [Cell("order", tcp, delivery, bearer="block") for delivery in ORDERS for tcp in SIMULATED]
+    plan: TeyebPlan = Plan(cells=cells, live=live, measure=_measure, quantities=_quantities, beside=_beside)
+    return {"figure-6-3": plan}
+
+
+def _beside(bench: TeyebBench) -> list[Beside]:
+    """Every download over both bearers."""
+    cells = [
+        Cell("order", tcp, delivery, bearer=bearer) for bearer in BEARERS for delivery in ORDERS for tcp in SIMULATED
+    ]
+
+    def beside(cell: Cell) -> Beside:
+        factors: dict[str, Factor] = {"bearer": cell.bearer, **cell.factors}
+        return Beside(factors, "download_time_s", lambda: mean_point(factors, times(bench, cell)))
+
+    return [beside(cell) for cell in cells]
 
 
 def times(bench: TeyebBench, cell: Cell) -> Sequence[float | None]:
