@@ -12,6 +12,7 @@ from cellwind.analysis.series import FactTable, Points, TimeSequence, time_seque
 
 from ..quantities import Distribution
 from .cells import DOWNLINK, DURATION_S, FLOW, HEADER_BYTES, MSS, TTI_S, UPLINK, Cell
+from .reports import Reports, reports
 from .rounds import Round, rounds
 
 if TYPE_CHECKING:
@@ -29,15 +30,17 @@ class Timeout:
 
 @dataclass(frozen=True)
 class Radio:
-    """What the radio link did: per-direction numbers are those of ``down`` and ``up``.
+    """What the radio link did; all but ``ack_s`` is of the downlink.
 
-    ``blocks_per_tti`` is the most that was sent in one, ``block_bytes`` the largest, ``tti_s`` the time between two;
-    ``error_share`` counts all transmissions. ``segment_s`` and ``ack_s`` are the shortest times of a full segment and
-    of an acknowledgement, ``again_s`` the shortest one between two transmissions of a block.
+    ``blocks_per_tti`` is the most that was sent in one, ``block_bytes`` their size with header, ``payload_bytes`` what
+    a block carried on average, ``tti_s`` the time between two TTIs; ``error_share`` counts all transmissions.
+    ``segment_s`` and ``ack_s`` are the shortest times of a full segment and of an acknowledgement, ``again_s`` the
+    shortest one between the first two transmissions of a block.
     """
 
     blocks_per_tti: int
     block_bytes: int
+    payload_bytes: float
     tti_s: float
     error_share: float
     segment_s: float
@@ -61,6 +64,12 @@ class Observation:
     dupacks: int
     rounds: tuple[Round, ...]
     radio: Radio
+    reports: Reports
+
+    @property
+    def latest(self) -> Timeout:
+        """The spurious timeout whose acknowledgement came latest behind it. Raises ValueError without any."""
+        return max(self.spurious, key=lambda timeout: timeout.rtt_s - timeout.rto_s)
 
     def whole_windows(self) -> Distribution:
         """How long the send window had each number of whole segments."""
@@ -102,6 +111,7 @@ def observe(cell: Cell, facts: FactTable) -> Observation:
         dupacks=int(((acks.seq > 1) & (acks.seq <= acks.a)).sum()),
         rounds=tuple(rounds(facts)) if cell.tcp == "vegas" else (),
         radio=_radio(facts),
+        reports=reports(facts),
     )
 
 
@@ -144,15 +154,20 @@ def _timeouts(facts: FactTable, sent: Facts, acks: Facts) -> list[Timeout]:
 def _radio(facts: FactTable) -> Radio:
     sent = facts.select("block_sent", "block_resent", machine=DOWNLINK)
     times, counts = np.unique(np.round(sent.time_s, 6), return_counts=True)
-    order = np.lexsort((sent.a, sent.seq))
-    same = sent.seq[order][1:] == sent.seq[order][:-1]
-    again = np.diff(sent.time_s[order])[same]
+    # Later ones may be asked for by a report that was on its way already.
+    order = np.lexsort((sent.time_s, sent.seq))
+    first = np.append(True, np.diff(sent.seq[order]) > 0)
+    again = np.diff(sent.time_s[order])[first[:-1] & ~first[1:]]
     down = facts.select("packet_delivered", machine=DOWNLINK)
     up = facts.select("packet_delivered", machine=UPLINK)
     full = down.length == MSS + HEADER_BYTES
+    # Each packet takes a length indicator of a byte; with a standing queue no block has padding.
+    carried = float((down.length + 1).sum())
+    arrived = np.unique(facts.select("block_delivered", machine=DOWNLINK).seq)
     return Radio(
         blocks_per_tti=int(counts.max(initial=0)),
         block_bytes=int(sent.length.max(initial=0)),
+        payload_bytes=carried / len(arrived) if len(arrived) else math.nan,
         tti_s=float(np.diff(times).min(initial=math.inf)),
         error_share=float((sent.b == 1).mean()),
         segment_s=float(down.a[full].min(initial=2**62)) * 1e-9,

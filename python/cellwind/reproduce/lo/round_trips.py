@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,8 @@ def _window(bench: LoBench, row: PublishedRow, metric: str) -> Point:
         case "mean_window_segments":
             return Point(value=windows.mean())
         case "first_peak_s":
-            return Point(value=seen.first_at(7.0))
+            peak_s = seen.first_at(7.0)
+            return Point(value="never" if math.isnan(peak_s) else peak_s)
         case "slow_start_peak_segments":
             return Point(value=peak)
         case "drop_to_segments":
@@ -135,9 +137,8 @@ def _timeout(bench: LoBench) -> dict[str, Quantity]:
     point = partial(Point, {"tcp": "vegas"})
     found = {"redundant_retransmissions": Quantity.of([point(float(run.redundant))])}
     if run.spurious:
-        shown = run.spurious[0]
-        found["rto_at_timeout"] = Quantity.of([point(shown.rto_s)])
-        found["rtt_of_delayed_segment"] = Quantity.of([point(shown.rtt_s)])
+        found["rto_at_timeout"] = Quantity.of([point(run.latest.rto_s)])
+        found["rtt_of_delayed_segment"] = Quantity.of([point(run.latest.rtt_s)])
     return found
 
 

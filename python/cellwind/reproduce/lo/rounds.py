@@ -12,7 +12,7 @@ from .cells import FLOW, MSS
 if TYPE_CHECKING:
     from cellwind.analysis.series import FactTable
 
-_SENT, _ACKED, _WINDOW = 0, 1, 2
+_SENT, _ACKED, _WINDOW, _THRESHOLD, _RESENT = range(5)
 
 
 @dataclass(frozen=True)
@@ -24,39 +24,36 @@ class Round:
 
 
 def rounds(facts: FactTable) -> list[Round]:
-    """The rounds after slow start and before the first retransmission.
+    """The rounds outside slow start, and not while something that was sent twice is on its way.
 
     A round ends with the first ACK beyond what was sent when the round before it ended; the round trip of that ACK
     counts in the next one, as in ns-2.
     """
-    resent = facts.select("segment_resent", flow=FLOW)
-    until_s = float(resent.time_s[0]) if len(resent) else facts.end_s
-    window = facts.select("cwnd", flow=FLOW)
-    fallen = np.flatnonzero(np.diff(window.a) < 0)
-    slow_start_s = float(window.time_s[fallen[0] + 1]) if len(fallen) else until_s
-
     found: list[Round] = []
     sent_s: dict[int, float] = {}
-    snd_nxt, begin, cwnd = 1, 0, 0.0
+    snd_nxt, begin, cwnd, ssthresh, recover = 1, 0, 0.0, np.inf, 0
     base, total, count = np.inf, 0.0, 0
     judged: tuple[float, float] | None = None  # Δ of the round before, and the window before it was judged
     # Facts of one instant stand in the order in which they happened.
-    rows = facts.select("segment_sent", "ack_received", "cwnd", flow=FLOW)
+    rows = facts.select("segment_sent", "ack_received", "cwnd", "ssthresh", "segment_resent", flow=FLOW)
     columns = (rows.time_s.tolist(), rows.kind.tolist(), rows.seq.tolist(), rows.length.tolist(), rows.a.tolist())
     for time_s, kind, seq, length, a in zip(*columns, strict=True):
-        if time_s >= until_s:
-            break
         if kind == _SENT:
             snd_nxt = seq + length
             sent_s[snd_nxt] = time_s
+        elif kind == _RESENT:
+            recover, judged = snd_nxt, None
+            sent_s.pop(seq + length, None)
         elif kind == _WINDOW:
             cwnd = a / MSS
+        elif kind == _THRESHOLD:
+            ssthresh = a / MSS
         elif kind == _ACKED and seq > a:
             if seq > begin:
                 if judged is not None:
                     found.append(Round(judged[0], round(cwnd - judged[1])))
                 judged = None
-                if count and time_s > slow_start_s:
+                if count and begin >= recover and cwnd >= ssthresh:
                     delta = (snd_nxt - seq + MSS) / MSS - (snd_nxt - max(begin, 1)) / MSS * base / (total / count)
                     judged = (delta, cwnd)
                 begin, total, count = snd_nxt, 0.0, 0

@@ -10,7 +10,7 @@ from ..design import Bench, Plan
 from ..estimates import column, mean_point, over
 from ..published import PublishedRow
 from ..quantities import Point, Quantity
-from .cells import DURATION_S, MSS, RATE_KBPS, TCP_HEADER_BYTES, Cell, Delivery, Tcp
+from .cells import DURATION_S, MSS, RATE_KBPS, TCP_HEADER_BYTES, TCPS, Cell, Delivery
 from .observed import Observation
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ LoBench = Bench[Cell, Observation]
 LoPlan = Plan[Cell, Observation]
 
 TBLERS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-TCPS: tuple[Tcp, ...] = get_args(Tcp)
 CELLS = [Cell(tcp, tbler) for tcp in TCPS for tbler in TBLERS]
 # "Beyond 30 percent": the next step of the axis.
 BEYOND = Cell("vegas", 0.35)
