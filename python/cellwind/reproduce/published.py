@@ -59,7 +59,7 @@ class PublishedExperiment:
 class Choice:
     """One answer to what the paper leaves unstated; ``settings`` are values of the scenario by their path.
 
-    ``parts`` are the parts of a document of several papers that it holds for; none means all.
+    ``parts`` are the parts of a document that it holds for, such as one of several papers; none means all.
     """
 
     name: str

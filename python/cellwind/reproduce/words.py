@@ -34,7 +34,19 @@ _BOUNDS = {"min": "at least", "max": "at most"}
 
 
 # Factors whose values are words that speak for themselves.
-_BARE = ("quantity", "solution", "variant", "tcp", "stack", "event", "parameter", "phase", "network", "rlc_delivery")
+_BARE = (
+    "quantity",
+    "solution",
+    "variant",
+    "tcp",
+    "stack",
+    "event",
+    "parameter",
+    "phase",
+    "network",
+    "bearer",
+    "rlc_delivery",
+)
 
 # Factors that say what they are by their unit, or that have a shorter name.
 _SHORT = {

@@ -9,6 +9,7 @@ from math import isnan
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ..charts import cases
 from ..design import Bench, Plan
 from ..estimates import column, mean_point
 from ..published import PublishedRow
@@ -172,7 +173,7 @@ def _figure(bench: GurtovBench, metric: str, measure: Callable[[GurtovBench, Dow
         for eifel in (False, True)
     }
     title, unit = ("Download time", "s") if metric == "download_time_s" else ("Goodput", "")
-    return traces.cases(f"{title} of 300 kB while cell reselections hold the link", title, unit, groups)
+    return cases(f"{title} of 300 kB while cell reselections hold the link", title, unit, groups)
 
 
 # A delay of 5 s that begins 3 s after the transfer: section 3 has the retransmission at 6 s and the end at 8 s.

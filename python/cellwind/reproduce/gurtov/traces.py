@@ -1,4 +1,4 @@
-"""Figures of P4, P5 and P8: what a transfer sent and heard over time, and means by case."""
+"""Figures of P4, P5 and P8: what a transfer sent and heard over time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cellwind.report.figure import Axis, Color, Figure, Mark, Series
+from cellwind.report.figure import Axis, Figure, Series
 
 from ..design import Bench
-from ..quantities import Point
 from .runs import Run, Transfer, transfer
-
-_COLORS: tuple[Color, ...] = ("blue", "red", "green", "amber")
-_MARKS: tuple[Mark, ...] = ("dot", "triangle", "diamond", "cross")
 
 
 def sequence(title: str, seen: Transfer, note: str = "", until_s: float | None = None) -> Figure:
@@ -65,23 +61,3 @@ def _held(seen: Transfer) -> tuple[Sequence[float], Sequence[float]]:
     begun = np.unique(seen.held_s).tolist()
     ended = np.unique(seen.released_s).tolist()
     return begun, [*ended, *[float("inf")] * (len(begun) - len(ended))]
-
-
-def cases(title: str, label: str, unit: str, groups: Mapping[str, Sequence[tuple[str, Point]]]) -> Figure:
-    """A value for each case, one series per group; the cases are the same in all groups."""
-    names = [name for name, _ in next(iter(groups.values()))]
-    places = np.arange(len(names), dtype=np.float64)
-    series = [
-        Series(
-            group,
-            "points",
-            places + 0.12 * (number - (len(groups) - 1) / 2),
-            np.array([point.number for _, point in points]),
-            color=_COLORS[number],
-            mark=_MARKS[number],
-            size=6.0,
-        )
-        for number, (group, points) in enumerate(groups.items())
-    ]
-    ticks = list(zip(places.tolist(), names, strict=True))
-    return Figure(title=title, x=Axis("", ticks=ticks), y=Axis(label, unit), series=series, height=380)

@@ -17,4 +17,4 @@ from .plans import plans
 
 def design(paper: Paper) -> Design[Cell, Observation]:
     """How the experiments of the thesis are run."""
-    return replace(design_of(paper, plans(), observe), aliases=aliases)
+    return replace(design_of(paper, plans(), observe, part=lambda cell: cell.bearer), aliases=aliases)

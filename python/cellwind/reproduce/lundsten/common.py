@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
-from ..design import Plan
+from ..design import Beside, Plan
 from ..published import PublishedRow
 from ..quantities import Factor, Point, Quantity
 from .cells import Cell
 from .measures import LundstenBench, Measure
 from .observed import Observation
+
+if TYPE_CHECKING:
+    from cellwind.report.figure import Figure
 
 LundstenPlan = Plan[Cell, Observation]
 Quantities = Callable[[LundstenBench], Mapping[str, Quantity]]
@@ -31,6 +36,8 @@ WESTWOOD = replace(BASE, transport="westwood")
 PDU_40_EIFEL = replace(PDU_40_IN_SEQUENCE, transport="eifel")
 PDU_40_WESTWOOD = replace(PDU_40_IN_SEQUENCE, transport="westwood")
 PDU_40_SPLIT = replace(PDU_40_IN_SEQUENCE, path="split")
+FULL_RLC = replace(PDU_40, bearer="full RLC")
+FULL_RLC_IN_SEQUENCE = replace(PDU_40_IN_SEQUENCE, bearer="full RLC")
 
 
 def table(
@@ -42,12 +49,16 @@ def table(
     free: Sequence[str] = (),
     references: bool = True,
     traces: Sequence[Cell] = (),
+    others: Mapping[Cell, Mapping[str, Measure]] | None = None,
+    figures: Callable[[LundstenBench], Sequence[Figure]] = lambda _: (),
 ) -> LundstenPlan:
     """A table of one measure whose rows differ from ``base`` in rate, packet size and initial window.
 
     ``free`` are the other factors that its checks compare. With ``references``, the error-free runs of the cells run
-    too.
+    too. ``others`` are cells without a published number and what is shown of them beside.
     """
+    shown = others or {}
+    cells = [*cells, *shown]
     wanted = [*cells, *(cell.reference for cell in cells)] if references else list(cells)
     return Plan(
         cells=list(dict.fromkeys(wanted)),
@@ -55,7 +66,22 @@ def table(
         scope=scope(base, free),
         measure=lambda bench, row, metric: measure(bench, cell_of(base, row)),
         quantities=quantities,
+        beside=lambda bench: beside(bench, shown),
+        figures=figures,
     )
+
+
+def beside(bench: LundstenBench, cells: Mapping[Cell, Mapping[str, Measure]]) -> list[Beside]:
+    """Numbers of ours that nobody published, by rate, packet size, transport and bearer."""
+    return [
+        Beside(
+            {name: cell.factors[name] for name in ("rate_kbps", "packet_bytes", "tcp", "bearer")},
+            metric,
+            partial(measure, bench, cell),
+        )
+        for cell, measures in cells.items()
+        for metric, measure in measures.items()
+    ]
 
 
 def scope(cell: Cell, free: Sequence[str] = ()) -> dict[str, Factor]:

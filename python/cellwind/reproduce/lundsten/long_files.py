@@ -1,4 +1,4 @@
-"""Sections 5.3, 5.5, 6 and 7: files of 16 Mbyte, with blocks of a TTI or of 40 bytes."""
+"""Sections 5.3, 6 and 7: files of 16 Mbyte, with blocks of a TTI."""
 
 from __future__ import annotations
 
@@ -172,56 +172,6 @@ def figure_17() -> LundstenPlan:
         measure=measure,
         quantities=quantities,
         figures=lambda bench: [figures.received("Data received by solution", variants, bench)],
-    )
-
-
-def table_14() -> LundstenPlan:
-    cells = grid(PDU_40, ALL)
-    return table(
-        cells,
-        increase,
-        PDU_40,
-        lambda bench: {
-            "increase_in_time_percent": over(bench, cells, increase),
-            "fast_retransmits": over(bench, cells, count("fast_retransmits")),
-            "reordered_packets": Quantity.of(
-                Point(cell.factors, float(seen.reordered), detail=f"of {seen.packets}")
-                for cell, seen in ((cell, bench.observed(cell).blocks) for cell in cells)
-            ),
-        },
-        traces=cells,
-    )
-
-
-def table_15() -> LundstenPlan:
-    cells, others = grid(PDU_40_IN_SEQUENCE, ALL), grid(PDU_40, ALL)
-    return table(
-        [*cells, *others],
-        increase,
-        PDU_40_IN_SEQUENCE,
-        lambda bench: {
-            "increase_in_time_percent": over(bench, [*cells, *others], increase),
-            "timeouts": over(bench, cells, count("timeouts")),
-            "fast_retransmits": over(bench, cells, count("fast_retransmits")),
-        },
-    )
-
-
-def figure_20() -> LundstenPlan:
-    cells = [PDU_40_IN_SEQUENCE, PDU_40_WESTWOOD, PDU_40_EIFEL, PDU_40_SPLIT]
-    variants = {cell.tcp: cell for cell in cells}
-
-    def measure(bench: LundstenBench, row: PublishedRow, metric: str) -> Point:
-        return increase(bench, variants[str(row.factors["tcp"])])
-
-    return Plan(
-        cells=[*cells, BASE.reference],
-        scope=scope(PDU_40_IN_SEQUENCE, ("tcp",)),
-        measure=measure,
-        quantities=lambda bench: {
-            "increase_in_time_percent": over(bench, cells, increase),
-            "timeouts": over(bench, cells, count("timeouts")),
-        },
     )
 
 

@@ -10,7 +10,8 @@ from cellwind.analysis.statistics import mean, ratio_of_means
 from ..design import Bench
 from ..quantities import Point, Quantity
 from .cells import Cell
-from .observed import Observation
+from .observed import Blocks, Observation
+from .rlc import Rlc
 
 LundstenBench = Bench[Cell, Observation]
 Measure = Callable[[LundstenBench, Cell], Point]
@@ -69,6 +70,27 @@ def count(column: str) -> Measure:
         return Point(cell.factors, found.mean, found.half_width, found.n)
 
     return measure
+
+
+def longer_without_errors(bench: LundstenBench, cell: Cell) -> Point:
+    """How much longer an error-free transfer takes than over the block model, in percent."""
+    clean, plain = cell.reference, replace(cell, bearer="block model").reference
+    ratio = download_time(bench, clean).number / download_time(bench, plain).number
+    return Point(clean.factors, 100.0 * (ratio - 1.0))
+
+
+def block_model(bench: LundstenBench, cell: Cell) -> Blocks:
+    """What the block model did in replication 0. Raises NotRunError."""
+    found = bench.observed(cell).link
+    assert isinstance(found, Blocks)
+    return found
+
+
+def full_rlc(bench: LundstenBench, cell: Cell) -> Rlc:
+    """What the full RLC did in replication 0. Raises NotRunError."""
+    found = bench.observed(cell).link
+    assert isinstance(found, Rlc)
+    return found
 
 
 def over(bench: LundstenBench, cells: Iterable[Cell], measure: Measure) -> Quantity:

@@ -9,8 +9,20 @@ from ..design import Plan
 from ..published import PublishedRow
 from ..quantities import Point, Quantity
 from .cells import grid
-from .common import BASE, EIFEL, IN_SEQUENCE, PDU_40_IN_SEQUENCE, SHORT, SMALL, WESTWOOD, LundstenPlan, needs, scope
-from .measures import LundstenBench, block_increase, decrease, increase, over
+from .common import (
+    BASE,
+    EIFEL,
+    FULL_RLC,
+    IN_SEQUENCE,
+    PDU_40_IN_SEQUENCE,
+    SHORT,
+    SMALL,
+    WESTWOOD,
+    LundstenPlan,
+    needs,
+    scope,
+)
+from .measures import LundstenBench, block_increase, block_model, decrease, full_rlc, increase, over
 
 
 def table_1() -> LundstenPlan:
@@ -43,25 +55,24 @@ def table_1() -> LundstenPlan:
 
 def model() -> LundstenPlan:
     rate_128, rate_64 = replace(BASE, rate_kbps=128), replace(SHORT, rate_kbps=64)
-    traces = [BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE, rate_128, rate_64]
+    traces = [BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE, rate_128, rate_64, FULL_RLC]
     read: dict[str, Callable[[LundstenBench], float]] = {
-        "extra delay of one block retransmission": lambda b: b.observed(BASE).blocks.extra_delay_ms,
+        "extra delay of one block retransmission": lambda b: block_model(b, BASE).extra_delay_ms,
+        # The block model knows the sum of the two only.
+        "processing part of it (both ends)": lambda b: full_rlc(b, FULL_RLC).processing_ms,
+        "status report part of it": lambda b: full_rlc(b, FULL_RLC).status_ms,
         "one-way delay Internet": lambda b: b.observed(BASE).internet_ms,
         "one-way delay UMTS": lambda b: b.observed(BASE).umts_ms,
-        "PDU at 384 kbps": lambda b: float(b.observed(BASE).blocks.largest_bytes),
-        "PDU at 128 kbps": lambda b: float(b.observed(rate_128).blocks.largest_bytes),
-        "PDU at 64 kbps": lambda b: float(b.observed(rate_64).blocks.largest_bytes),
+        "PDU at 384 kbps": lambda b: float(block_model(b, BASE).largest_bytes),
+        "PDU at 128 kbps": lambda b: float(block_model(b, rate_128).largest_bytes),
+        "PDU at 64 kbps": lambda b: float(block_model(b, rate_64).largest_bytes),
     }
 
     def measure(bench: LundstenBench, row: PublishedRow, metric: str) -> Point:
-        quantity = str(row.factors["quantity"])
-        if quantity not in read:
-            # The block model knows their sum only.
-            return needs("radio: rlc am")
-        return Point(value=read[quantity](bench))
+        return Point(value=read[str(row.factors["quantity"])](bench))
 
     def quantities(bench: LundstenBench) -> dict[str, Quantity]:
-        plain, sequence, small = (bench.observed(cell).blocks for cell in (BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE))
+        plain, sequence, small = (block_model(bench, cell) for cell in (BASE, IN_SEQUENCE, PDU_40_IN_SEQUENCE))
         early = plain.early + sequence.early + small.early
         packets = plain.packets + sequence.packets + small.packets
         return {

@@ -12,6 +12,7 @@ from cellwind.analysis.series import Facts, Points
 
 from ..quantities import Distribution
 from .cells import DOWNLINK, FEEDBACK_MS, FLOW, HEADER_BYTES, ONE_WAY_MS, TTI_MS, Cell
+from .rlc import Rlc, read
 
 if TYPE_CHECKING:
     from cellwind.analysis.series import FactTable, Floats, Integers
@@ -53,7 +54,10 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Observation:
-    """One run as the figures show it; windows in segments, received data in bytes with headers."""
+    """One run as the figures show it; windows in segments, received data in bytes with headers.
+
+    ``link`` is what the radio bearer did, the block model or the full RLC.
+    """
 
     send_window: Points
     end_s: float
@@ -64,7 +68,7 @@ class Observation:
     halvings: tuple[Halving, ...]
     internet_ms: float
     umts_ms: float
-    blocks: Blocks
+    link: Blocks | Rlc
 
     def window_distribution(self) -> Distribution:
         """How long the send window had each value."""
@@ -95,7 +99,8 @@ def observe(cell: Cell, facts: FactTable) -> Observation:
     window = facts.select("cwnd", flow=FLOW)
     acks = facts.select("ack_received", flow=FLOW)
     data_acks = acks.time_s[acks.seq > 1]
-    packets = np.maximum.accumulate(np.maximum(received.a - 1, 0)) / cell.mss
+    # With timestamps a segment carries less than the MSS.
+    packets = np.maximum.accumulate(np.maximum(received.a - 1, 0)) / sent.length.max(initial=1)
     entered = facts.select("queue_length", machine=DOWNLINK)
     left = facts.select("packet_delivered", machine=DOWNLINK)
     halvings = _halvings(facts, cell)
@@ -111,7 +116,11 @@ def observe(cell: Cell, facts: FactTable) -> Observation:
             _data(facts.select("segment_sent", "segment_resent", flow=FLOW)), _data(entered, HEADER_BYTES)
         ),
         umts_ms=_transit_ms(_data(left, HEADER_BYTES), received),
-        blocks=_blocks(facts, entered, left, ONE_WAY_MS[cell.path][0] * 1e-3),
+        link=(
+            _blocks(facts, entered, left, ONE_WAY_MS[cell.path][0] * 1e-3)
+            if cell.bearer == "block model"
+            else read(facts)
+        ),
     )
 
 

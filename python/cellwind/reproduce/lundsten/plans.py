@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import long_files, model, short_files
+from . import long_files, model, short_files, small_pdus
 from .common import LundstenPlan
 
 
@@ -29,9 +29,9 @@ def plans() -> dict[str, LundstenPlan]:
         "figure-19": short_files.figure_19(),
         "table-12": short_files.table_12_13(50),
         "table-13": short_files.table_12_13(200),
-        "table-14": long_files.table_14(),
-        "table-15": long_files.table_15(),
-        "figure-20": long_files.figure_20(),
+        "table-14": small_pdus.table_14(),
+        "table-15": small_pdus.table_15(),
+        "figure-20": small_pdus.figure_20(),
         "conclusions": long_files.conclusions(),
     }
     return {f"lundsten-{name}": plan for name, plan in found.items()}
