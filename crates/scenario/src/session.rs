@@ -452,8 +452,12 @@ impl Session {
                     self.world.change(stage, |machine, now, out| machine.stage_mut().flush(part, now, out))?;
                 }
             }
-            if delay.is_zero() {
+        }
+        if matches!(manner, Manner::Hard { delay: Span::ZERO, .. }) {
+            // When both directions are empty, since a bearer may be made anew for both at once.
+            for direction in Direction::BOTH {
                 // Not by way of the enum, whose only caller is the World.
+                let switch = *switches.get(direction);
                 self.world.change(switch, |machine, now, out| of_switch(machine).on_timeout(now, out))?;
             }
         }

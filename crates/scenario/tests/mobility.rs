@@ -333,3 +333,55 @@ fn ways_survive_the_resolved_file() {
     assert_eq!(again.scenario, loaded.scenario);
     assert_eq!(again.scenario.digest(), loaded.scenario.digest());
 }
+
+/// A bearer with RLC in acknowledged mode, where PDUs and reports fail.
+const RLC: &str = r#"
+    [access.rlc]
+    extends = "umts-rlc-384"
+    up.errors = 0.1
+    [terminal.ue]
+    access = "rlc"
+    [access.wlan]
+    type = "link"
+    rate = "1 Mbit/s"
+    delay = "5 ms"
+"#;
+
+/// Thirty packets down and thirty acknowledgements up, one every 5 ms; what came out each way, in its order.
+fn over_rlc(event: &str) -> (Vec<u32>, Vec<u32>) {
+    let mut session = session(&format!("{RLC}[[event]]\nat = \"100 ms\"\n{event}"));
+    let packets = (0..30).flat_map(|n| [(5 * u64::from(n), Down, n, 1500), (5 * u64::from(n), Up, n, 40)]);
+    let left = run(&mut session, &packets.collect::<Vec<_>>());
+    let of = |way| left.iter().filter(|left| left.1 == way).map(|left| left.2).collect();
+    (of(Down), of(Up))
+}
+
+#[test]
+fn rlc_hands_over_all_that_it_holds_and_begins_anew() {
+    let all: Vec<u32> = (0..30).collect();
+    for to in ["wlan", "rlc"] {
+        for delay in ["0 s", "1 ms", "300 ms"] {
+            let (down, up) = over_rlc(&format!("handover = \"{to}\"\ndelay = \"{delay}\"\nbuffering = \"full\"\n"));
+            assert_eq!((&down, &up), (&all, &all), "to {to} in {delay}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_the_cell_under_rlc_loses_one_direction_and_keeps_the_other() {
+    // At 100 ms no packet has come down, which takes 31.25 ms and 60 ms in the nodes at least; those from 130 ms on do.
+    let (down, up) = over_rlc("handover = \"rlc\"\ndelay = \"30 ms\"\nbuffering = \"none down, full up\"\n");
+    assert_eq!(up, (0..30).collect::<Vec<_>>());
+    assert_eq!(down, [26, 27, 28, 29]);
+}
+
+#[test]
+fn conditions_change_a_bearer_with_rlc_while_it_runs() {
+    let way = "[mobility.x.network.rlc.condition.good]\nstay = \"40 ms\"\nnext = \"poor\"\n\
+               [mobility.x.network.rlc.condition.poor]\nstay = \"40 ms\"\nnext = \"good\"\n\
+               set = { down.errors = 0.4, down.rate = \"128 kbit/s\" }\n";
+    let mut session = session(&format!("{RLC}{way}"));
+    let packets: Vec<_> = (0..30).map(|n| (5 * u64::from(n), Down, n, 1500)).collect();
+    let left = run(&mut session, &packets);
+    assert_eq!(left.iter().map(|left| left.2).collect::<Vec<_>>(), (0..30).collect::<Vec<_>>());
+}
