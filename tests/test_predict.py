@@ -10,11 +10,13 @@ import re
 import subprocess
 from collections.abc import Callable
 from statistics import fmean
+from typing import Any
 
 import pytest
 
 import cellwind
 from cellwind.predict import UnfitError, predict
+from cellwind.predict.beside import beside
 from cellwind.predict.blocks import (
     block_count,
     extra_delay,
@@ -298,6 +300,53 @@ def test_what_the_model_does_not_know_is_refused_with_its_place(where: str) -> N
     assert refused.value.where == where
     assert reason in refused.value.reason
     assert "would fit" in refused.value.remedy
+
+
+RLC: dict[str, Any] = {
+    "access.umts.down.errors": {"rate": 0.1, "unit": "tti"},
+    "flow.download.bulk": "100 kB",
+    "flow.download.transport.initial_window": "1 segment",
+}
+
+
+def test_the_rlc_has_the_parameters_of_its_bearer() -> None:
+    """Twelve PDUs of 40 octets in a TTI, and a loop of 120 ms.
+
+    A gap shows 10 + 40 ms after the loss, the report has its TTI of 20 ms from 60 ms on, and it takes 40 ms more.
+    """
+    found = predict(cellwind.Scenario.load("umts-rlc-384", RLC))
+    assert found.download.down == Way(384e3, 0.01, 0.1, 0.12, 1500)
+    assert found.download.up.rate_bps == 64e3
+    assert found.download.rtt_umts_s == pytest.approx(0.12)
+    assert found.notes[0].startswith("reports may wait for the status prohibit of 100 ms")
+    assert not predict(cellwind.Scenario.load("umts-rlc-384", RLC), ret_s=0.15).notes
+
+
+def test_the_simulated_rlc_takes_about_as_long() -> None:
+    """The model has no wait for a report and no poll, but two whole round trips of set-up: 10 % either way."""
+    scenario = cellwind.Scenario.load("umts-rlc-384", RLC)
+    time, *_ = beside(scenario, predict(scenario), 100)
+    assert time.difference == pytest.approx(0.0, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("where", "values", "reason"),
+    [
+        ("access.umts.down.errors.unit", {"access.umts.down.errors": 0.1}, "one by one"),
+        ("access.umts.rlc.delivery", {"access.umts.rlc.delivery": "out-of-sequence"}, "look like losses"),
+        ("access.umts.rlc.max_dat", {"access.umts.rlc.max_dat": 3}, "with 3 transmissions"),
+        ("access.umts.rlc.window", {"access.umts.rlc.window": 100}, "lets 4000 bytes be on their way"),
+        ("access.umts.rlc.queue", {"access.umts.rlc.queue": "10 packets"}, "overflow"),
+        ("access.umts.rlc.discard", {"access.umts.rlc.discard": "timer"}, "given up"),
+        ("access.umts.rlc.status.missing_pdu", {"access.umts.rlc.status.missing_pdu": False}, "not reported"),
+        ("access.umts.rlc.type", {"access.umts.rlc": {"type": "um"}}, "not sent again"),
+    ],
+)
+def test_settings_of_the_rlc_that_do_not_fit_are_named(where: str, values: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UnfitError) as refused:
+        predict(cellwind.Scenario.load("umts-rlc-384", {**RLC, **values}))
+    assert refused.value.where == where
+    assert reason in refused.value.reason
 
 
 def test_several_flows_and_applications_are_refused() -> None:

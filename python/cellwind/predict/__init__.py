@@ -1,8 +1,8 @@
 """The time of a download over a radio bearer, computed instead of simulated: ``cellwind predict``.
 
 The model is that of Teyeb's dissertation (2007), section 5.2: ``blocks`` is one packet over a link that resends its
-blocks, ``download`` a transfer in slow start over it, ``fit`` tells whether a scenario is such a transfer, and
-``beside`` sets the simulator's figures beside the model's. docs/predict.md says how far it can be trusted.
+blocks, ``download`` a transfer in slow start over it, ``fit`` and ``bearers`` tell whether a scenario is such a
+transfer, and ``beside`` sets the simulator's figures beside the model's. docs/predict.md says how far to trust it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .bearers import UnfitError
 from .download import Download
-from .fit import UnfitError
 
 if TYPE_CHECKING:
     from cellwind.scenario import Scenario

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from cellwind.quantities import bits_per_second, seconds, size_bytes
 
+from .bearers import Bearer, Table, UnfitError, known_types, of_direction, read_bearer
 from .download import Download, Way
 
 if TYPE_CHECKING:
     from cellwind.scenario import Scenario
-
-Table: TypeAlias = Mapping[str, Any]
 
 # The option takes these from each segment (RFC 7323 §3).
 _TIMESTAMPS = 12
@@ -27,20 +25,6 @@ _PLAIN_SLOW_START = ("aimd", "cubic", "westwood", "veno")
 _MOST_LOSSY = 0.05
 # Above this share of packets, the rounds that (5.6) leaves out are worth a word.
 _MANY_ROUNDS = 0.01
-
-
-class UnfitError(ValueError):
-    """The scenario is none that the model speaks of.
-
-    ``where`` is the place in the scenario, ``reason`` what stands there that the model does not know, and ``remedy``
-    what would fit.
-    """
-
-    def __init__(self, where: str, reason: str, remedy: str) -> None:
-        super().__init__(f"{where}: {reason}; {remedy}")
-        self.where = where
-        self.reason = reason
-        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -79,11 +63,12 @@ def fit(scenario: Scenario, ret_s: float | None = None) -> Fitted:
     segments = (window if transport["window_scaling"] else min(window, _UNSCALED)) // payload
     _window_fills_the_link(name, transport, download, segments)
     _acks_have_room(access, download)
+    _rlc_window_fills_the_link(down, download)
     held = min(segments, download.packets)
-    for where, queue in [*_queues(document), (down.place("queue"), down.queue)]:
+    for where, queue in [*_queues(document), *down.queues]:
         _queue_holds(where, queue, held, packet)
     _nothing_is_given_up(down, download)
-    return Fitted(name, download, tuple(_notes(transport, payload, download)))
+    return Fitted(name, download, (*_notes(transport, payload, download), *([] if ret_s is not None else down.notes)))
 
 
 def _only_flow(document: Table) -> tuple[str, Table]:
@@ -130,85 +115,18 @@ def _tcp(name: str, flow: Table) -> Table:
     return transport
 
 
-@dataclass(frozen=True)
-class _Bearer:
-    """One direction of an access, before it is known what it carries; ``place`` says where a key of it stands."""
-
-    place: Callable[[str], str]
-    rate_bps: float
-    tti_s: float
-    fer: float
-    ret_s: float
-    delay_s: float
-    queue: str
-    # How often a block is sent at most.
-    transmissions: float
-
-
-def _bearer(document: Table, flow: Table) -> tuple[str, _Bearer, _Bearer]:
+def _bearer(document: Table, flow: Table) -> tuple[str, Bearer, Bearer]:
     """The name of the flow's access, and its directions."""
     terminal = document.get("terminal", {}).get(flow.get("terminal"), {})
     name = terminal.get("access")
     if name is None:
-        raise UnfitError("access", "there is no radio link", f"{_known()} would fit")
+        raise UnfitError("access", "there is no radio link", f"{known_types()} would fit")
     access = document["access"][name]
-    read = _READERS.get(access["type"])
-    if read is None:
-        raise UnfitError(f"access.{name}.type", f'"{access["type"]}" has no radio blocks', f"{_known()} would fit")
-    down, up = (read(*_direction(f"access.{name}", access, direction)) for direction in ("down", "up"))
+    down, up = read_bearer(f"access.{name}", access)
     return name, down, up
 
 
-def _known() -> str:
-    return " or ".join(f'type = "{kind}"' for kind in _READERS)
-
-
-def _direction(where: str, settings: Table, direction: str) -> tuple[Callable[[str], str], Table]:
-    """One direction of a link or access: what stands for it alone goes over what stands for both."""
-    own = settings.get(direction, {})
-    both = {key: value for key, value in settings.items() if key not in ("down", "up")}
-    return lambda key: f"{where}.{direction}.{key}" if key in own else f"{where}.{key}", {**both, **own}
-
-
-def _frame_error_rate(where: str, errors: float | Table) -> float:
-    """The share of TTIs in error, where they are so independently; a bare number is short for that."""
-    if not isinstance(errors, Mapping):
-        return errors
-    if errors["type"] != "independent":
-        raise UnfitError(f"{where}.type", "errors come in bursts", '"independent" would fit')
-    if errors.get("blackouts"):
-        raise UnfitError(f"{where}.blackouts", "all is lost during them", "errors without would fit")
-    return float(errors["rate"])
-
-
-def _block_arq(place: Callable[[str], str], bearer: Table) -> _Bearer:
-    if bearer["pdu"] != "one per TTI":
-        raise UnfitError(place("pdu"), "errors strike the blocks of a TTI one by one", '"one per TTI" would fit')
-    fer = _frame_error_rate(place("errors"), bearer["errors"])
-    if fer > 0 and bearer["delivery"] != "in-sequence":
-        reason = "packets that overtake others look like losses to TCP"
-        raise UnfitError(place("delivery"), reason, '"in-sequence" would fit, and so would errors = 0')
-    tti_s, ret_s = seconds(bearer["tti"]), seconds(bearer["feedback_delay"])
-    if bearer["tti_start"] == "grid":
-        # A block that is back within a TTI waits for the next.
-        ret_s = tti_s * math.ceil(round(ret_s / tti_s, 9))
-    most = bearer["max_transmissions"]
-    return _Bearer(
-        place,
-        rate_bps=bits_per_second(bearer["rate"]),
-        tti_s=tti_s,
-        fer=fer,
-        ret_s=ret_s,
-        delay_s=seconds(bearer["delay"]),
-        queue=str(bearer["queue"]),
-        transmissions=math.inf if most == "unlimited" else most,
-    )
-
-
-_READERS: dict[str, Callable[[Callable[[str], str], Table], _Bearer]] = {"block-arq": _block_arq}
-
-
-def _way(bearer: _Bearer, packet_bytes: int, ret_s: float | None) -> Way:
+def _way(bearer: Bearer, packet_bytes: int, ret_s: float | None) -> Way:
     return Way(bearer.rate_bps, bearer.tti_s, bearer.fer, bearer.ret_s if ret_s is None else ret_s, packet_bytes)
 
 
@@ -217,7 +135,7 @@ def _internet_s(document: Table, download: Download) -> float:
     total = 0.0
     for name, link in document.get("link", {}).items():
         for direction, way in (("down", download.down), ("up", download.up)):
-            place, settings = _direction(f"link.{name}", link, direction)
+            place, settings = of_direction(f"link.{name}", link, direction)
             if settings["loss"]:
                 raise UnfitError(place("loss"), "packets are lost on the way", "loss = 0 would fit")
             for key in ("faults", "expiry", "mark_above"):
@@ -237,7 +155,7 @@ def _queues(document: Table) -> list[tuple[str, str]]:
     """The queues that the download meets on wired links, by their place."""
     found = []
     for name, link in document.get("link", {}).items():
-        place, settings = _direction(f"link.{name}", link, "down")
+        place, settings = of_direction(f"link.{name}", link, "down")
         if "rate" in settings:
             found.append((place("queue"), str(settings["queue"])))
     return found
@@ -264,6 +182,16 @@ def _acks_have_room(access: str, download: Download) -> None:
         raise UnfitError(f"access.{access}.up", reason, "a faster uplink would fit")
 
 
+def _rlc_window_fills_the_link(down: Bearer, download: Download) -> None:
+    if down.window is None:
+        return
+    where, octets = down.window
+    needed = math.ceil(download.rtt_s * down.rate_bps / 8)
+    if octets < needed:
+        reason = f"it lets {octets} bytes be on their way, and the round trip holds {needed}"
+        raise UnfitError(where, reason, f"{math.ceil(needed / down.payload_bytes)} PDUs or more would fit")
+
+
 def _queue_holds(where: str, queue: str, packets: int, packet_bytes: int) -> None:
     if queue == "unlimited":
         return
@@ -274,13 +202,13 @@ def _queue_holds(where: str, queue: str, packets: int, packet_bytes: int) -> Non
         raise UnfitError(where, reason, f'"{packets} packets" would fit, and so would "unlimited"')
 
 
-def _nothing_is_given_up(down: _Bearer, download: Download) -> None:
+def _nothing_is_given_up(down: Bearer, download: Download) -> None:
     if down.transmissions == math.inf:
         return
     lost = -math.expm1(download.packets * math.log1p(-download.down.round_probability(int(down.transmissions))))
     if lost > _MOST_LOSSY:
         reason = f"with {down.transmissions:g} transmissions {100 * lost:.0f} % of the downloads lose a packet"
-        raise UnfitError(down.place("max_transmissions"), reason, '"unlimited" would fit')
+        raise UnfitError(down.transmissions_place, reason, "more of them would fit")
 
 
 def _notes(transport: Table, payload: int, download: Download) -> list[str]:

@@ -93,10 +93,10 @@ class Bench(Generic[C, O]):
         """The first flow of every replication of a cell. Raises NotRunError."""
         return [record.flows[0] for record in self.records(cell)]
 
-    def bearers(self, cell: C) -> list[BearerRow]:
-        """The first bearer's downlink in every replication of a cell. Raises NotRunError."""
+    def bearers(self, cell: C, direction: str = "down") -> list[BearerRow]:
+        """The first bearer's downlink, or uplink, in every replication of a cell. Raises NotRunError."""
         return [
-            next(bearer for bearer in record.bearers if bearer["name"].endswith("/down"))
+            next(bearer for bearer in record.bearers if bearer["name"].endswith(f"/{direction}"))
             for record in self.records(cell)
         ]
 
@@ -194,7 +194,7 @@ class Design(Generic[C, O]):
 
     ``scenario`` builds a cell's scenario, under a name of its own. A cell is deterministic when it has no randomness,
     so that one simulated run says everything. ``observe`` takes what is looked at out of the facts of a traced cell:
-    of replication 0, or of every replication of a cell that ``traces_all``. ``live_at_once`` is how many live runs a
+    of its first ``traced`` replications, as far as it has so many. ``live_at_once`` is how many live runs a
     machine of two processors carries at the same time, given the packet rates of the paper. ``replications`` is how
     often the paper ran a cell, unless the caller says otherwise.
     """
@@ -204,7 +204,7 @@ class Design(Generic[C, O]):
     scenario: Callable[[C], Scenario]
     is_deterministic: Callable[[C], bool]
     observe: Callable[[C, FactTable], O]
-    traces_all: Callable[[C], bool] = lambda _: False
+    traced: Callable[[C], int] = lambda _: 1
     replications: Callable[[C], int] = lambda _: REPLICATIONS
     live_at_once: int = 12
     aliases: Callable[[str, Factor], tuple[str, Factor]] = lambda name, value: (name, value)

@@ -31,7 +31,7 @@ def simulate(design: Design[C, O], experiments: Sequence[str], options: RunOptio
         options.tell(done, wanted, scenario.name)
     for done, cell in enumerate(traces, start=len(cells) + 1):
         scenario = design.scenario(cell)
-        count = design.count(cell, options) if design.traces_all(cell) else 1
+        count = min(design.count(cell, options), design.traced(cell))
         # The facts of a long run take up to 100 MB: what is looked at is taken out, and they are let go.
         results = cellwind.run([scenario], replications=count, jobs=options.jobs, facts=True)
         bench.note(cell, [design.observe(cell, FactTable(results.facts(scenario.name, r))) for r in range(count)])

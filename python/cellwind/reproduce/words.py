@@ -46,6 +46,7 @@ _BARE = (
     "network",
     "bearer",
     "rlc_delivery",
+    "trigger",
 )
 
 # Factors that say what they are by their unit, or that have a shorter name.

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from cellwind.analysis.series import FactTable
+from cellwind.campaign.rows import MOST_REPLICATIONS
 
 from ..design import REPLICATIONS, Design, Plan, design_of
 from ..published import Paper
@@ -40,7 +41,9 @@ def design(paper: Paper) -> Design[Any, Any]:
     """How the experiments of the papers are run."""
     return replace(
         design_of(paper, plans(), _observe, part=lambda cell: cell.paper),
-        traces_all=lambda cell: isinstance(cell, Cell | Lifetime) or cell == reselections.LOSSY.run,
+        traced=lambda cell: (
+            MOST_REPLICATIONS if isinstance(cell, Cell | Lifetime) or cell == reselections.LOSSY.run else 1
+        ),
         replications=lambda cell: 100 if isinstance(cell, Run | Lifetime) else REPLICATIONS,
         live_at_once=24,  # four packets a second each
     )

@@ -1,25 +1,46 @@
 """Teyeb's dissertation of 2007: the kernel's TCP over the emulator RESPECT, and how well RESPECT keeps its deadlines.
 
-``cells`` and ``transfers`` are the runs, over the ``bearer`` of chapters 5 and 6 or the networks of chapter 7;
-``observed`` and ``connection`` read their facts. ``model`` and ``downloads`` (section 5.2), ``order``, ``reordering``
-and ``spikes`` (6.4), ``networks``, ``handover``, ``moves`` and ``traces`` (7), and ``logging`` put them together for
-each figure; ``rlc`` says what the RLC study waits for.
+``cells``, ``transfers``, ``rlc_cells`` and ``mechanism_cells`` are the runs, over the ``bearer`` of chapters 5 and 6 or
+the networks of chapter 7; ``observed``, ``rlc_observed`` and ``connection`` read their facts. ``mechanisms`` (4.2),
+``model`` and ``downloads`` (5.2), ``rlc`` (5.3), ``order``, ``reordering`` and ``spikes`` (6.4), ``networks``,
+``handover``, ``moves`` and ``traces`` (7), ``logging`` (B) and ``deadlock`` (C) put them together for each figure.
 """
 
 from __future__ import annotations
 
-from ..design import REPLICATIONS, Design
+from dataclasses import replace
+
+from ..design import REPLICATIONS, Design, design_of
 from ..published import Paper
 from ..quantities import Factor
-from . import downloads, handover, logging, model, moves, networks, order, reordering, rlc, spikes, traces
+from . import (
+    deadlock,
+    downloads,
+    handover,
+    logging,
+    mechanisms,
+    model,
+    moves,
+    networks,
+    order,
+    reordering,
+    rlc,
+    spikes,
+    traces,
+)
 from .cells import Cell
 from .observed import AnyCell, Observation, TeyebPlan, observe
+from .rlc_cells import RlcCell
 from .transfers import Transfer
+
+# Of a cell so many downloads are looked into where they differ: facts cost ten times what a download does.
+TRACED = 20
 
 
 def plans() -> dict[str, TeyebPlan]:
     """The plan of every experiment, by its identifier."""
-    found = {**_section_5_2(), **rlc.plans(), **_chapter_6(), **_chapter_7(), **logging.plans()}
+    found = {**mechanisms.plans(), **_section_5_2(), **rlc.plans(), **_chapter_6(), **_chapter_7()}
+    found |= {**logging.plans(), **deadlock.plans()}
     return {f"teyeb-{name}": plan for name, plan in found.items()}
 
 
@@ -50,19 +71,18 @@ def _section_5_2() -> dict[str, TeyebPlan]:
 
 def design(paper: Paper) -> Design[AnyCell, Observation]:
     """How the experiments of the dissertation are run."""
-    choices = paper.settings
-    return Design(
-        paper=paper,
-        plans=plans(),
-        scenario=lambda cell: cell.scenario(choices),
-        is_deterministic=lambda cell: cell.is_deterministic,
-        observe=observe,
+    return replace(
+        design_of(paper, plans(), observe),
+        traced=_traced,
         # Section 5.3.3 says so of chapter 5.
-        replications=lambda cell: 300 if isinstance(cell, Transfer) else REPLICATIONS,
-        # What the order of delivery does differs from run to run.
-        traces_all=lambda cell: isinstance(cell, Cell) and cell.study == "order",
+        replications=lambda cell: 300 if isinstance(cell, Transfer | RlcCell) else REPLICATIONS,
         aliases=_aliases,
     )
+
+
+def _traced(cell: AnyCell) -> int:
+    differs = isinstance(cell, RlcCell) or (isinstance(cell, Cell) and cell.study == "order")
+    return TRACED if differs else 1
 
 
 def _aliases(name: str, value: Factor) -> tuple[str, Factor]:

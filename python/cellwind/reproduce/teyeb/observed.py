@@ -13,12 +13,15 @@ from ..design import Bench, Plan
 from .bearer import AM_HEADER
 from .cells import FLOW, Cell
 from .connection import Connection, connection, kept_down
+from .mechanism_cells import Mechanism, MechanismSeen, observe_mechanism
+from .rlc_cells import Deadlock, RlcCell
+from .rlc_observed import DeadlockSeen, RlcSeen, observe_deadlock, observe_rlc
 from .transfers import TTI_S, Transfer
 
 if TYPE_CHECKING:
     from .networks import Forwarding
 
-AnyCell: TypeAlias = "Cell | Transfer | Forwarding"
+AnyCell: TypeAlias = "Cell | Transfer | RlcCell | Deadlock | Mechanism | Forwarding"
 
 # Places of the kinds in a selection.
 _ACKED, _WINDOW = 0, 1
@@ -38,10 +41,13 @@ class SlowStart:
 
 @dataclass(frozen=True)
 class Observation:
-    """One run as the figures of chapter 7 show it, or as Tables 5.1 and 5.2 do."""
+    """One run as the figures of chapter 7 show it, Tables 5.1 and 5.2, section 5.3.3, or appendix C."""
 
     sequence: TimeSequence
     slow_start: SlowStart | None = None
+    rlc: RlcSeen | None = None
+    deadlock: DeadlockSeen | None = None
+    mechanism: MechanismSeen | None = None
     connection: Connection | None = None
     kept: int = 0
     most_held_bytes: float = 0.0
@@ -63,6 +69,12 @@ def observe(cell: AnyCell, facts: FactTable) -> Observation:
     match cell:
         case Transfer():
             return Observation(sequence, slow_start=_slow_start(cell, facts))
+        case RlcCell():
+            return Observation(sequence, rlc=observe_rlc(facts))
+        case Deadlock():
+            return Observation(sequence, deadlock=observe_deadlock(facts))
+        case Mechanism():
+            return Observation(sequence, mechanism=observe_mechanism(facts))
         case Cell():
             header = AM_HEADER if cell.bearer == "rlc" else 0
             held = _most_held(facts, header) if cell.study == "order" else 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cellwind.predict.download import Download, Way
 
 from ..quantities import Factor
+from .bearer import UPLINK_KBPS
 from .cells import COMMON, FLOW
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 TTI_S = 0.01
 HEADER = 40
 RTT_UMTS_S, RTT_INTERNET_S = 0.115, 0.05
-UPLINK_KBPS = 32
 
 _TEXT = f"""
 title = "A download of the model (Teyeb 2007, section 5.2)"
