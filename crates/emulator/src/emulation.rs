@@ -97,6 +97,7 @@ impl Emulation {
     ///
     /// `program` becomes the process of each end.
     pub fn open(loaded: &Loaded, program: &EndProgram, settings: EmulationSettings) -> Result<Self, EmulationError> {
+        loaded.check_live()?;
         let scenario = &loaded.scenario;
         let names: Vec<String> =
             [SERVER].into_iter().chain(scenario.terminal.keys().map(String::as_str)).map(str::to_string).collect();

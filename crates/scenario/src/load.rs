@@ -70,6 +70,11 @@ impl Loaded {
         validate::check_simulated(&self.scenario, &self.resolved)
     }
 
+    /// Refuses a scenario that cannot run live, because it asks for what only simulated ends can do.
+    pub fn check_live(&self) -> Result<(), ScenarioError> {
+        validate::check_live(&self.scenario, &self.resolved)
+    }
+
     /// New values of links and accesses while the scenario runs: dotted paths and TOML values, as in `set` of an event.
     pub fn change_set(&self, sets: &[(String, String)]) -> Result<Change, ScenarioError> {
         let assignments = sets.iter().map(|(path, value)| Assignment::of_text("set", path, value));

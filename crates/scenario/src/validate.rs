@@ -99,6 +99,23 @@ pub fn check_simulated(scenario: &Scenario, tree: &Node) -> Result<(), ScenarioE
     Err(Checker { scenario, tree }.place(&["flow"], error))
 }
 
+/// Refuses what only simulated ends can do.
+pub fn check_live(scenario: &Scenario, tree: &Node) -> Result<(), ScenarioError> {
+    let asks = |event: &Event| event.duplicate_acks.is_some();
+    let in_event = scenario.event.iter().position(asks).map(|index| vec!["event".into(), index.to_string()]);
+    let networks =
+        scenario.mobility.iter().flat_map(|(way, mobility)| mobility.network.iter().map(move |of| (way, of)));
+    let on_way = networks.filter(|(_, (_, network))| network.duplicate_acks.is_some());
+    let mut on_way =
+        on_way.map(|(way, (network, _))| vec!["mobility".into(), way.clone(), "network".into(), network.clone()]);
+    let Some(mut path) = in_event.or_else(|| on_way.next()) else { return Ok(()) };
+    path.push("duplicate_acks".into());
+    let message =
+        "in a live run the kernel's TCP is at the terminal, which cannot be made to repeat an acknowledgement";
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    Err(Checker { scenario, tree }.place(&path, ScenarioError::new(Mistake::Conflict, message)))
+}
+
 /// Refuses a scenario whose machines do not fit a World.
 pub fn check_size(scenario: &Scenario, tree: &Node) -> Result<(), ScenarioError> {
     if build::fits(scenario) {

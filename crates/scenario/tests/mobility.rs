@@ -321,6 +321,20 @@ fn a_random_way_depends_on_seed_replication_and_name_alone() {
 }
 
 #[test]
+fn a_live_run_is_not_asked_for_what_kernels_do_not_do() {
+    let flow = "[flow.f]\nbulk = \"1 MB\"\ntransport = \"reno\"\n";
+    let event = "[[event]]\nat = \"1 s\"\nhandover = \"umts\"\n";
+    let refused = |text: &str| {
+        let loaded = parse(&format!("{NETWORKS}{flow}{text}"), "live", &[]).unwrap();
+        loaded.check_live().map_err(|error| error.path().to_string())
+    };
+    assert_eq!(refused(event), Ok(()));
+    assert_eq!(refused(&format!("{event}duplicate_acks = 3\n")), Err("event.0.duplicate_acks".into()));
+    let way = "[mobility.x.network.wlan]\n[mobility.x.network.umts]\nduplicate_acks = 3\n";
+    assert_eq!(refused(way), Err("mobility.x.network.umts.duplicate_acks".into()));
+}
+
+#[test]
 fn ways_survive_the_resolved_file() {
     let text = format!(
         "{}{WALK}[mobility.walk.network.x]\naccess = \"wlan\"\nsoft = true\n",
