@@ -19,9 +19,10 @@ use serde::Serialize;
 use crate::block_arq::BlockArq;
 use crate::blocks::Blocks;
 use crate::errors::settings::ErrorSettings;
+use crate::mac::cell::settings::RadioSettings;
 use crate::settings::BlockArqSettings;
 use crate::umts::Umts;
-use crate::umts::settings::UmtsSettings;
+use crate::umts::settings::{UmtsSettings, channels};
 
 /// An access network.
 // A scenario has few of them, so that their size does not matter.
@@ -95,7 +96,9 @@ impl Access {
         match self {
             Access::BlockArq(both) => Direction::BOTH.iter().all(|&way| both.get(way).blocks_per_tti().is_some()),
             Access::Link(_) => true,
-            Access::Umts(umts) => Direction::BOTH.iter().all(|&way| umts.directions.get(way).format().is_some()),
+            Access::Umts(umts) => Direction::BOTH
+                .iter()
+                .all(|&way| channels(umts, way).all(|channel| umts.directions.get(way).format_on(channel).is_some())),
         }
     }
 
@@ -117,23 +120,25 @@ impl Access {
         }
     }
 
-    /// The machines for these terminals of a valid access named `name`; `stream` makes random streams from names.
-    pub fn stages(&self, name: &str, terminals: &[&str], stream: impl Fn(&str) -> Stream) -> Stages {
+    /// The machines for these terminals of a valid access named `name`, with how each stands in the cell; `stream` makes
+    /// random streams from names.
+    pub fn stages(&self, name: &str, terminals: &[(&str, RadioSettings)], stream: impl Fn(&str) -> Stream) -> Stages {
         let name = format!("access/{name}");
+        let names: Vec<&str> = terminals.iter().map(|&(terminal, _)| terminal).collect();
         match self {
-            Access::BlockArq(settings) => Stages::apart(&name, terminals, |name, direction| {
+            Access::BlockArq(settings) => Stages::apart(&name, &names, |name, direction| {
                 let bearer = BlockArq::new(settings.get(direction), stream(&format!("{name}/errors")));
                 vec![Named::alone(name, Stage::BlockArq(bearer.expect("validated")))]
             }),
             Access::Link(settings) => {
-                Stages::apart(&name, terminals, |name, direction| Stage::link(name, settings.get(direction), &stream))
+                Stages::apart(&name, &names, |name, direction| Stage::link(name, settings.get(direction), &stream))
             }
             Access::Umts(settings) => {
-                let mut umts = Umts::new();
-                for terminal in terminals {
-                    umts.add_terminal(settings, |own| stream(&format!("{name}/{terminal}/{own}")));
+                let mut umts = Umts::new(&settings.shared, stream(&format!("{name}/calls")));
+                for (terminal, radio) in terminals {
+                    umts.add_terminal(settings, *radio, |own| stream(&format!("{name}/{terminal}/{own}")));
                 }
-                Stages::together(name, terminals, Stage::Umts(umts))
+                Stages::together(name, &names, Stage::Umts(umts))
             }
         }
     }
@@ -245,6 +250,13 @@ impl Stage {
         }
     }
 
+    /// Changes how the terminal of a part stands in the cell; nothing to those that know no cell.
+    pub fn set_radio(&mut self, part: u16, now: Time, radio: RadioSettings, out: &mut Outbox) {
+        if let Stage::Umts(umts) = self {
+            umts.set_radio(part, now, radio, out);
+        }
+    }
+
     /// Lets a part begin no transmission until [`release`](Stage::release); a running one ends.
     pub fn hold(&mut self, part: u16, now: Time, out: &mut Outbox) {
         match self {
@@ -270,7 +282,7 @@ impl Stage {
         match self {
             Stage::Link(link) => link.flush(now, out),
             Stage::BlockArq(bearer) => bearer.flush(out),
-            Stage::Umts(umts) => umts.flush(part, out),
+            Stage::Umts(umts) => umts.flush(part, now, out),
             Stage::Faults(faults) => faults.flush(out),
         }
     }

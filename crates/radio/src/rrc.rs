@@ -45,9 +45,9 @@ pub struct Rrc {
 }
 
 impl Rrc {
-    /// A terminal at the beginning of the run, whose dedicated channel is `own` after its set-up; `stream` moves it
+    /// A terminal that is in its initial state at `now`, whose dedicated channel is `own` after its set-up; `stream` moves it
     /// from cell to cell.
-    pub fn new(settings: &RrcSettings, own: Directions<TransportChannel>, stream: Stream) -> Self {
+    pub fn new(now: Time, settings: &RrcSettings, own: Directions<TransportChannel>, stream: Stream) -> Self {
         let dch = Directions { down: Dch::new(&settings.dch.down, own.down), up: Dch::new(&settings.dch.up, own.up) };
         let mut rrc = Rrc {
             settings: settings.clone(),
@@ -55,13 +55,13 @@ impl Rrc {
             state: settings.initial,
             ready: None,
             dch,
-            empty_since: Some(Time::ZERO),
-            silent_until: Time::ZERO,
+            empty_since: Some(now),
+            silent_until: now,
             reselection: None,
-            reselected: Time::ZERO,
+            reselected: now,
             told: (None, Directions { down: None, up: None }),
         };
-        rrc.enter(Time::ZERO, settings.initial);
+        rrc.enter(now, settings.initial);
         rrc
     }
 
@@ -94,7 +94,7 @@ impl Rrc {
         now: Time,
         direction: Direction,
         octets: u64,
-        admit: &mut impl FnMut() -> bool,
+        admit: &mut dyn FnMut() -> bool,
         out: &mut Outbox,
     ) {
         let is_set_up = self.state == RrcState::CellDch;
@@ -104,7 +104,7 @@ impl Rrc {
     }
 
     /// The instant last given by [`next_timeout`](Rrc::next_timeout) has come.
-    pub fn on_timeout(&mut self, now: Time, admit: &mut impl FnMut() -> bool, out: &mut Outbox) {
+    pub fn on_timeout(&mut self, now: Time, admit: &mut dyn FnMut() -> bool, out: &mut Outbox) {
         self.go_on(now, admit, out);
     }
 
@@ -118,12 +118,12 @@ impl Rrc {
         [self.ready, self.inactivity_due()].into_iter().chain(in_state).flatten().min()
     }
 
-    /// The cell takes the dedicated channel away, or its set-up back: the terminal is in CELL_FACH again.
-    pub fn preempt(&mut self, now: Time, out: &mut Outbox) {
+    /// The cell takes the dedicated channel away, or its set-up back: the terminal is in CELL_FACH again. Facts tell of it
+    /// with the next call.
+    pub fn preempt(&mut self, now: Time) {
         if self.holds_dch() {
             self.enter(now, RrcState::CellFach);
             Direction::BOTH.iter().for_each(|&direction| self.dch.get_mut(direction).tell(now)); // not asked for at once
-            self.tell(now, out);
         }
     }
 
@@ -133,7 +133,7 @@ impl Rrc {
         now: Time,
         settings: &RrcSettings,
         own: Directions<TransportChannel>,
-        admit: &mut impl FnMut() -> bool,
+        admit: &mut dyn FnMut() -> bool,
         out: &mut Outbox,
     ) {
         let is_set_up = self.state == RrcState::CellDch;
@@ -177,13 +177,13 @@ impl Rrc {
     }
 
     /// Does all that is due.
-    fn go_on(&mut self, now: Time, admit: &mut impl FnMut() -> bool, out: &mut Outbox) {
+    fn go_on(&mut self, now: Time, admit: &mut dyn FnMut() -> bool, out: &mut Outbox) {
         while self.step(now, admit) {}
         self.tell(now, out);
     }
 
     /// Does one thing that is due; false when nothing is.
-    fn step(&mut self, now: Time, admit: &mut impl FnMut() -> bool) -> bool {
+    fn step(&mut self, now: Time, admit: &mut dyn FnMut() -> bool) -> bool {
         let is_due = |due: Option<Time>| due.is_some_and(|due| due <= now);
         match self.state {
             RrcState::Idle | RrcState::UraPch | RrcState::CellPch => {

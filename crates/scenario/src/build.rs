@@ -329,11 +329,12 @@ impl<'a> Builder<'a> {
             let here = |accesses: &Vec<usize>| accesses.iter().position(|&other| other == access);
             let here: Vec<_> =
                 self.may_be_in.iter().enumerate().filter_map(|(t, list)| Some((t, here(list)?))).collect();
-            let names: Vec<&str> = here
-                .iter()
-                .map(|&(terminal, _)| scenario.terminal.get_index(terminal).map_or("", |(name, _)| name))
-                .collect();
-            let stages = settings.stages(name, &names, |name| self.stream(name));
+            let of = |&(terminal, _): &(usize, usize)| {
+                let (name, terminal) = scenario.terminal.get_index(terminal).expect("it has a place");
+                (name.as_str(), terminal.radio())
+            };
+            let terminals: Vec<_> = here.iter().map(of).collect();
+            let stages = settings.stages(name, &terminals, |name| self.stream(name));
             let ids = self.add_stages(stages.machines);
             for (&(terminal, place), way) in here.iter().zip(stages.ways) {
                 let of = |way: Vec<(usize, u16)>| way.into_iter().map(|(machine, part)| (ids[machine], part)).collect();

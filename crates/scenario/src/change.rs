@@ -6,13 +6,14 @@ use cellwind_engine::time::{Span, Time};
 use cellwind_engine::units::Size;
 use cellwind_engine::world::Stalled;
 use cellwind_path::settings::LinkSettings;
+use cellwind_radio::mac::cell::settings::RadioSettings;
 use cellwind_radio::settings::Manner;
 use serde::de::Error as _;
 
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::error_files::ErrorFiles;
-use crate::model::{Access, Event, Link, Scenario};
+use crate::model::{Access, Event, Link, Scenario, Terminal};
 use crate::node::{Node, Table, Value};
 use crate::resolve::Assignment;
 use crate::validate;
@@ -69,6 +70,7 @@ pub struct Patch {
 pub(crate) enum PatchSettings {
     Link(LinkSettings),
     Access(Box<Access>),
+    Terminal(RadioSettings),
 }
 
 /// A change of the scenario file.
@@ -212,7 +214,7 @@ type Written = Vec<(Option<Direction>, String)>;
 impl Running {
     fn new(tree: &Node) -> Self {
         let mut root = Node::empty_table(&tree.origin);
-        for section in ["link", "access"] {
+        for section in ["link", "access", "terminal"] {
             if let (Some(table), Some(part)) = (root.as_table_mut(), tree.get(section)) {
                 table.insert(section.into(), part.clone());
             }
@@ -238,7 +240,10 @@ impl Running {
     ) -> Result<(), ScenarioError> {
         let [section, name] = [0, 1].map(|at| assignment.keys[at].name.clone());
         let path = [section.as_str(), name.as_str()];
-        let Some(before) = self.root.find(&path) else {
+        // The only terminal need not be written.
+        let is_unwritten = section == "terminal" && scenario.terminal.contains_key(&name);
+        let unwritten = is_unwritten.then(|| Node::empty_table(&assignment.keys[1].origin));
+        let Some(before) = self.root.find(&path).or(unwritten.as_ref()) else {
             let known = self.root.get(&section).and_then(Node::as_table).into_iter().flatten();
             let error =
                 ScenarioError::new(Mistake::UnknownReference, format!("the scenario has no {section} of this name"))
@@ -269,6 +274,11 @@ impl Running {
             for direction in Direction::BOTH {
                 add(place, direction, PatchSettings::Link(link.get(direction).clone()));
             }
+        } else if section == "terminal" {
+            let terminal: Terminal = from_node(&after).map_err(below)?;
+            validate::radio(scenario, &alone, &name, &terminal)?;
+            let place = scenario.terminal.get_index_of(&name);
+            add(place, Direction::Down, PatchSettings::Terminal(terminal.radio()));
         } else {
             let mut access: Access = from_node(&after).map_err(below)?;
             self.files.read(&mut access, &name, &alone)?;
@@ -297,12 +307,15 @@ fn not_changeable(assignment: &Assignment, depth: usize) -> ScenarioError {
     ScenarioError::new(Mistake::NotChangeable, "this cannot change while the scenario runs")
         .at(&key.origin)
         .with_path(&names)
-        .allowed("keys of link.NAME except `faults`, and of access.NAME except `type` and `extends`")
+        .allowed(
+            "keys of link.NAME except `faults`, of access.NAME except `type` and `extends`, and `c_to_i`, `thp` and `arp` of \
+             terminal.NAME",
+        )
 }
 
-/// The assignment taken apart into ones that reach into one link or access each.
+/// The assignment taken apart into ones that reach into one link, access or terminal each.
 fn of_named_tables(assignment: Assignment) -> Result<Vec<Assignment>, ScenarioError> {
-    if !matches!(assignment.keys[0].name.as_str(), "link" | "access") {
+    if !matches!(assignment.keys[0].name.as_str(), "link" | "access" | "terminal") {
         return Err(not_changeable(&assignment, 0));
     }
     if assignment.keys.len() > 2 {
@@ -335,7 +348,11 @@ fn written(assignment: &Assignment) -> Result<Written, ScenarioError> {
         (Some(direction), [], Value::Table(table)) => table.keys().map(|key| (Some(direction), key.clone())).collect(),
         (Some(_), [], _) => Vec::new(), // reading the table says what is wrong
     };
-    match written.iter().any(|(_, key)| matches!(key.as_str(), "faults" | "type" | "extends")) {
+    let stays = |key: &str| match assignment.keys[0].name.as_str() {
+        "terminal" => !matches!(key, "c_to_i" | "thp" | "arp"),
+        _ => matches!(key, "faults" | "type" | "extends"),
+    };
+    match written.iter().any(|(_, key)| stays(key)) {
         true => Err(not_changeable(assignment, 2)),
         false => Ok(written),
     }

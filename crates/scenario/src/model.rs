@@ -9,6 +9,7 @@ use cellwind_engine::text::{Reason, Text};
 use cellwind_engine::time::Span;
 use cellwind_path::settings::LinkSettings;
 pub use cellwind_radio::access::Access;
+use cellwind_radio::mac::cell::settings::{Decibels, RadioSettings};
 use cellwind_transport::application::ApplicationSettings;
 pub use cellwind_transport::carrier::Protocol;
 use cellwind_transport::tcp::amount::Window;
@@ -128,13 +129,33 @@ impl Default for Scenario {
 pub type Link = Directions<LinkSettings>;
 
 /// A terminal.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Terminal {
     /// The access network that serves it; by default the only one. In a scenario without any, terminals stand at
     /// the end of the wired links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
+    /// Carrier to interference ratio, with all of the power of its cell; absent means good enough for all of the cell's
+    /// capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub c_to_i: Option<Decibels>,
+    /// Traffic handling priority in its cell, 1 before 2 before 3; absent means the background class, which comes last
+    /// (TS 23.107 §6.4.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 3))]
+    pub thp: Option<u8>,
+    /// Allocation/retention priority in its cell, 1 before all others (TS 25.413 §9.2.1.3); absent means 15, the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 15))]
+    pub arp: Option<u8>,
+}
+
+impl Terminal {
+    /// How it stands in its cell.
+    pub fn radio(&self) -> RadioSettings {
+        RadioSettings { c_to_i: self.c_to_i, thp: self.thp, arp: self.arp }
+    }
 }
 
 /// Data from one end to the other, and the transport that carries it: `bulk`, or an `application`.

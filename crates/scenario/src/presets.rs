@@ -67,7 +67,7 @@ macro_rules! presets {
 
 /// Every preset; the scenarios in the order a newcomer should meet them.
 pub const PRESETS: &[Preset] = presets! {
-    Scenario "" { "umts-384" "umts-128" "umts-64" "umts-rlc-384" "wired" "two-phones" "handover-wlan-umts" "walk-wlan-umts-gprs" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" "gprs-cells" "fading-umts" }
+    Scenario "" { "umts-384" "umts-128" "umts-64" "umts-rlc-384" "umts-states" "umts-cell" "wired" "two-phones" "handover-wlan-umts" "walk-wlan-umts-gprs" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" "gprs-cells" "fading-umts" }
     Access "access/" { "umts-384" "umts-128" "umts-64" "umts-rlc-384" "umts-rlc-128" "umts-rlc-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
     Transport "transport/" { "tahoe" "reno" "newreno" "sack" "fack" "newreno-sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "veno" "newreno-abc" "newreno-ecn" "newreno-abe" "reno-eifel" "newreno-eifel" "sack-eifel" "bbr" "bbr-v3" "linux-reno" "linux-cubic" "udp" "tfrc" "atp" "atp-tfrc"
         "ns2-tahoe" "ns2-reno" "ns2-newreno" "ns2-sack1" "ns2-fack" "ns2-vegas" "ns2-fulltcp"

@@ -12,6 +12,7 @@ use cellwind_engine::world::{MachineId, Stalled, World};
 use cellwind_path::traffic::Traffic;
 use cellwind_radio::access::Stage;
 use cellwind_radio::handover::Handover;
+use cellwind_radio::mac::cell::settings::RadioSettings;
 use cellwind_radio::settings::Manner;
 
 use crate::build::{Built, FlowEndpoints, Part, Record, TO_TERMINALS, TerminalStages, build, build_live};
@@ -19,7 +20,7 @@ use crate::change::{Change, ChangeError, Patch, PatchSettings, When};
 use crate::load::Loaded;
 use crate::machines::AnyMachine;
 use crate::mobility::Mover;
-use crate::model::{Access, Link, Scenario, Spikes};
+use crate::model::{Access, Link, Scenario, Spikes, Terminal};
 use crate::run::{BearerResult, LinkResult};
 use crate::spikes::SpikeSource;
 use cellwind_engine::directions::{Direction, Directions};
@@ -38,6 +39,8 @@ pub struct Session {
     accesses: Vec<Access>,
     /// Accesses that are other for one terminal: its place, and that of the access.
     own: BTreeMap<(usize, usize), Access>,
+    /// How each terminal stands in its cell.
+    radios: Vec<RadioSettings>,
     access_names: Vec<String>,
     terminal_names: Vec<String>,
     /// Changes at instants, the first one first.
@@ -98,6 +101,7 @@ impl Session {
             link_settings: scenario.link.values().cloned().collect(),
             accesses: scenario.access.values().cloned().collect(),
             own: BTreeMap::new(),
+            radios: scenario.terminal.values().map(Terminal::radio).collect(),
             access_names: scenario.access.keys().cloned().collect(),
             terminal_names: scenario.terminal.keys().cloned().collect(),
             timed: timed.into(),
@@ -375,6 +379,7 @@ impl Session {
                     let settings = links[*place].get_mut(*direction);
                     keys.iter().for_each(|key| settings.adopt(key, new));
                 }
+                PatchSettings::Terminal(_) => {}
                 PatchSettings::Access(new) => {
                     let all = accesses.get_or_insert_with(|| self.accesses.clone());
                     let own = own.get_or_insert_with(|| self.own.clone());
@@ -405,7 +410,7 @@ impl Session {
 
     /// Gives the machines of a patch their settings as they are now.
     fn put(&mut self, patch: &Patch) -> Result<(), Stalled> {
-        let Patch { place, terminal: only, direction, settings, .. } = patch;
+        let Patch { place, terminal: only, direction, settings, keys } = patch;
         if let PatchSettings::Link(_) = settings {
             let settings = self.link_settings[*place].get(*direction);
             let id = *self.links[*place].get(*direction);
@@ -414,6 +419,15 @@ impl Session {
                     link.set_settings(now, settings, out);
                 }
             });
+        }
+        if let PatchSettings::Terminal(new) = settings {
+            keys.iter().for_each(|key| self.radios[*place].adopt(key, new));
+            let radio = self.radios[*place];
+            for bearer in &self.terminals[*place].bearers {
+                let (id, part) = bearer.stages.down[0];
+                self.world.change(id, |machine, now, out| machine.stage_mut().set_radio(part, now, radio, out))?;
+            }
+            return Ok(());
         }
         let all = self.terminals.iter().enumerate();
         for (terminal, bearer) in all.flat_map(|(at, terminal)| terminal.bearers.iter().map(move |bearer| (at, bearer)))

@@ -9,7 +9,9 @@ use cellwind_transport::tcp::settings::TcpSettings;
 
 use crate::build;
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::model::{Access, Bulk, Event, Flow, Mobility, Protocol, SECTIONS, SERVER, Scenario, Spikes, Workload};
+use crate::model::{
+    Access, Bulk, Event, Flow, Mobility, Protocol, SECTIONS, SERVER, Scenario, Spikes, Terminal, Workload,
+};
 use crate::node::Node;
 use cellwind_engine::directions::Direction;
 
@@ -18,6 +20,8 @@ mod datagrams;
 mod errors;
 mod mobility;
 mod pdcp;
+mod radio;
+mod rrc;
 mod tcp;
 mod umts;
 
@@ -87,6 +91,11 @@ pub fn event(scenario: &Scenario, tree: &Node, path: &[&str], event: &Event) -> 
 /// Checks one access, whose table stands in `tree`.
 pub fn access(scenario: &Scenario, tree: &Node, name: &str, access: &Access) -> Result<(), ScenarioError> {
     Checker { scenario, tree }.access(name, access)
+}
+
+/// Checks how one terminal stands in its cell.
+pub fn radio(scenario: &Scenario, tree: &Node, name: &str, terminal: &Terminal) -> Result<(), ScenarioError> {
+    Checker { scenario, tree }.radio(name, terminal)
 }
 
 /// Refuses a scenario without flows, which has nothing to simulate.
@@ -267,7 +276,8 @@ impl Checker<'_> {
         let bearers = &umts.directions;
         let checked = umts::bearer(bearers.get(direction))
             .and_then(|()| umts::modes(&bearers.down, &bearers.up))
-            .and_then(|()| pdcp::pdcp(&umts.shared.pdcp));
+            .and_then(|()| pdcp::pdcp(&umts.shared.pdcp))
+            .and_then(|()| rrc::shared(umts));
         checked.map_err(|(to_blame, error)| {
             let path = |keys: &&[&'static str]| {
                 let mut path = self.of_direction("access", name, direction, keys[0]);
@@ -288,6 +298,7 @@ impl Checker<'_> {
                 None if self.scenario.access.is_empty() => {}
                 None => return Err(self.place(&path, ambiguous("access", accesses))),
             }
+            self.radio(name, terminal)?;
         }
         Ok(())
     }

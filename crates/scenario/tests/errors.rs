@@ -112,7 +112,7 @@ fn an_unknown_name_is_compared_with_the_presets() {
         error.to_string(),
         "error: there is no scenario preset of this name\n  \
          found:   \"umts384\"\n  \
-         allowed: umts-384, umts-128, umts-64, umts-rlc-384, wired, two-phones, handover-wlan-umts, walk-wlan-umts-gprs, web-umts, \
+         allowed: umts-384, umts-128, umts-64, umts-rlc-384, umts-states, umts-cell, wired, two-phones, handover-wlan-umts, walk-wlan-umts-gprs, web-umts, \
          video-umts, voip-umts, news-ticker, gprs-reselections, gprs-cells, fading-umts\n  \
          did you mean `umts-384`?\n  \
          a file is named by a path, such as \"./other.toml\""

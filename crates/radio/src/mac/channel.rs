@@ -39,6 +39,24 @@ impl TtiClock {
         begins
     }
 
+    /// Whether a TTI may begin now.
+    #[inline]
+    pub fn is_ready(&self, now: Time, tti: Span) -> bool {
+        !self.is_held && self.free <= now && now.next_multiple_of(tti) == now
+    }
+
+    /// Begins a TTI that was not planned.
+    #[inline]
+    pub fn begin_at_once(&mut self, now: Time, tti: Span) {
+        self.next = None;
+        self.free = now + tti;
+    }
+
+    /// Whether TTIs may begin at all.
+    pub fn is_held(&self) -> bool {
+        self.is_held
+    }
+
     /// Forgets the TTI that is planned, whose grid or content has changed.
     pub fn cancel(&mut self) {
         self.next = None;

@@ -106,6 +106,11 @@ impl AmEntity {
         self.transmitter.tell_occupancy(outgoing, out);
     }
 
+    /// Changes how PDUs are sent, which stay as large as they are: those that it sends, and those that it receives.
+    pub fn set_formats(&mut self, formats: (Format, Format)) {
+        (self.outgoing, self.incoming) = formats;
+    }
+
     /// Whether it would send something, given an opportunity.
     pub fn has_something_to_send(&self, now: Time, outgoing: &Carried) -> bool {
         if self.is_unrecoverable {

@@ -51,6 +51,24 @@ impl Entity {
         }
     }
 
+    /// Changes how PDUs are sent, which stay as large as they are: those that it sends, and those that it receives.
+    pub fn set_formats(&mut self, formats: (Format, Format)) {
+        match self {
+            Entity::Am(entity) => entity.set_formats(formats),
+            Entity::OneWay(entity) => entity.set_format(formats.0),
+        }
+    }
+
+    /// Octets that wait to be sent, or sent again: the traffic volume (TS 25.331 §14.4), which has control PDUs in it only
+    /// when nothing else waits.
+    pub fn buffered(&self, now: Time, outgoing: &Carried) -> u64 {
+        let octets = match self {
+            Entity::Am(entity) => entity.buffered(outgoing),
+            Entity::OneWay(_) => outgoing.unsent_octets(),
+        };
+        if octets == 0 && self.has_something_to_send(now, outgoing) { 1 } else { octets }
+    }
+
     /// A packet is handed down, as an SDU of `octets`. It is dropped when there is no room for it.
     pub fn on_sdu(&mut self, now: Time, packet: &Packet, octets: u32, outgoing: &mut Carried, out: &mut Outbox) {
         match self {

@@ -55,6 +55,11 @@ impl OneWay {
         self.plan(outgoing);
     }
 
+    /// Changes how PDUs are sent, which stay as large as they are.
+    pub fn set_format(&mut self, format: Format) {
+        each!(self, transmitter => transmitter.set_format(format));
+    }
+
     /// Takes a packet of `octets` from the upper layer.
     pub fn on_sdu(&mut self, now: Time, packet: &Packet, octets: u32, outgoing: &mut Carried, out: &mut Outbox) {
         each!(self, transmitter => transmitter.on_sdu(now, packet, octets, outgoing, out));

@@ -40,6 +40,11 @@ impl Transmitter {
         self.format = format;
     }
 
+    /// Changes how its PDUs are sent.
+    pub fn set_format(&mut self, format: Format) {
+        self.format = format;
+    }
+
     /// Takes a packet from the upper layer.
     pub fn on_sdu(&mut self, now: Time, packet: &Packet, octets: u32, outgoing: &mut Carried, out: &mut Outbox) {
         let waiting = outgoing.unsent_octets();

@@ -1,6 +1,6 @@
 //! Settings of the RRC states and of the channels in them.
 
-use cellwind_engine::directions::Directions;
+use cellwind_engine::directions::{Direction, Directions};
 use cellwind_engine::distribution::SpanDistribution;
 use cellwind_engine::time::Span;
 use cellwind_engine::units::{Rate, Size};
@@ -63,6 +63,20 @@ impl Default for RrcSettings {
             reselection: None,
             dch: Directions::default(),
         }
+    }
+}
+
+impl RrcSettings {
+    /// The channels that a terminal may have in a direction, besides the bearer's own.
+    pub fn channels(&self, direction: Direction) -> impl Iterator<Item = TransportChannel> + '_ {
+        let common = match direction {
+            Direction::Down => self.fach,
+            Direction::Up => self.rach,
+        };
+        let dch = self.dch.get(direction);
+        let rates = dch.switching.iter().flat_map(|switching| switching.rates.iter().copied());
+        let slow = dch.oscillation.iter().map(|oscillation| oscillation.slow);
+        std::iter::once(common).chain(rates).chain(slow)
     }
 }
 

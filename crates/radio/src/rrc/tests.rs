@@ -19,7 +19,7 @@ struct Terminal {
 
 impl Terminal {
     fn new(settings: &RrcSettings) -> Self {
-        let rrc = Rrc::new(settings, OWN, Stream::new(1, 0, "reselection"));
+        let rrc = Rrc::new(Time::ZERO, settings, OWN, Stream::new(1, 0, "reselection"));
         Terminal { rrc, out: Outbox::new(true), told: Vec::new(), admits: true, asked: 0 }
     }
 
@@ -197,8 +197,7 @@ fn a_preempted_terminal_goes_on_in_cell_fach() {
     terminal.volume(0, Direction::Down, 300);
     terminal.run(1_500);
     assert_eq!(terminal.state(), RrcState::CellDch);
-    terminal.rrc.preempt(Time::from_millis(1_500), &mut terminal.out);
-    terminal.note(Time::from_millis(1_500));
+    terminal.rrc.preempt(Time::from_millis(1_500));
     assert!(!terminal.rrc.holds_dch());
     assert_eq!(terminal.channel(1_500, Direction::Down), FACH);
     terminal.run(1_749);

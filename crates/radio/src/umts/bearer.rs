@@ -1,27 +1,25 @@
 //! A terminal's radio bearer: two RLC entities, and what lies between them and around them.
 
-use std::collections::VecDeque;
-
 use cellwind_engine::directions::{Direction, Directions};
 use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::{FlowId, Packet};
 use cellwind_engine::random::Stream;
-use cellwind_engine::time::{Span, Time};
+use cellwind_engine::time::Time;
 use cellwind_path::traffic::Traffic;
 
+use super::control::Control;
 use super::convergence::Convergence;
-use super::delay::Delay;
-use super::settings::{BearerSettings, NodeDelays, UmtsSettings};
-use crate::access::Stage;
+use super::settings::UmtsSettings;
+use super::shared::SharedCell;
+use super::way::{Stretch, Way, format_of, tell_sent};
 use crate::blocks::Blocks;
-use crate::errors::ErrorProcess;
-use crate::mac::channel::TtiClock;
+use crate::mac::scheduler::Wish;
 use crate::pdcp::feedback::Feedback;
 use crate::pdcp::{Compressed, Form};
-use crate::rlc::sdu::{Carried, Sdu};
-use crate::rlc::sn::Sn;
-use crate::rlc::{Entity, Format, Pdu};
+use crate::rlc::sdu::Sdu;
+use crate::rlc::{Entity, Pdu};
+use crate::rrc::settings::{RrcSettings, TransportChannel};
 
 /// A bearer with both its directions.
 #[derive(Clone, Debug)]
@@ -34,35 +32,10 @@ pub struct Bearer {
     handed_up: Vec<Sdu>,
     /// What a decompressor tells its compressor, before it goes the other way.
     feedback: Vec<Feedback>,
-}
-
-/// What one direction has for itself.
-#[derive(Clone, Debug)]
-struct Way {
-    /// Number of the part that it is.
-    part: u16,
-    format: Format,
-    clock: TtiClock,
-    errors: ErrorProcess,
-    /// What its transmitter and its receiver both know.
-    carried: Carried,
-    /// From the end of a TTI until the other entity has its PDUs.
-    between: Span,
-    /// PDUs that arrive without error, by the instant they do.
-    in_flight: VecDeque<(Time, Vec<Pdu>)>,
-    /// PDUs of the TTI that begins, before errors strike.
-    batch: Vec<Pdu>,
-    /// Memory for those in flight.
-    spare: Vec<Vec<Pdu>>,
-    /// Packets on the way to the transmitter.
-    ahead: Delay,
-    /// Packets on the way from the receiver.
-    behind: Delay,
-    /// Packets that are to be handed back at this instant.
-    emptied: Vec<Packet>,
-    blocks: Blocks,
-    /// Packets that entered, left and were handed back; RLC counts what it drops.
-    traffic: Traffic,
+    /// The channel of each direction without RRC, and after the set-up of a dedicated one.
+    own: Directions<TransportChannel>,
+    /// RRC, if the access has any.
+    control: Option<Box<Control>>,
 }
 
 impl Bearer {
@@ -91,6 +64,54 @@ impl Bearer {
             },
             handed_up: Vec::new(),
             feedback: Vec::new(),
+            own: Directions { down: both.down.channel(), up: both.up.channel() },
+            control: None,
+        }
+    }
+
+    /// Gives the bearer RRC, or takes it away, which gives it back its own channels; `stream` moves the terminal from cell to
+    /// cell.
+    pub fn set_control(&mut self, now: Time, rrc: Option<&RrcSettings>, stream: Stream) {
+        self.control = rrc.map(|rrc| Box::new(Control::new(now, self.ways.down.part / 2, rrc, self.own, stream)));
+        for direction in Direction::BOTH {
+            self.ways.get_mut(direction).set_channel(Some(*self.own.get(direction)));
+        }
+    }
+
+    /// Octets that PDUs carry, at most.
+    pub fn payloads(&self) -> Directions<u64> {
+        Directions { down: self.ways.down.payload, up: self.ways.up.payload }
+    }
+
+    /// Asks the cell for room for the dedicated channel that the terminal has already.
+    pub fn ask_for_dch(&mut self, now: Time, cell: Option<&mut SharedCell>) {
+        if let Some(control) = &mut self.control {
+            control.begin(now, cell);
+        }
+    }
+
+    /// Takes over the settings of RRC.
+    pub fn set_rrc(
+        &mut self,
+        now: Time,
+        rrc: Option<&RrcSettings>,
+        mut cell: Option<&mut SharedCell>,
+        out: &mut Outbox,
+    ) {
+        if let (Some(control), Some(rrc)) = (&mut self.control, rrc) {
+            out.speak_as(self.ways.down.part);
+            control.set_settings(now, rrc, self.own, cell.as_deref_mut(), out);
+        }
+        self.go_on(now, cell, out);
+    }
+
+    /// Says whether a cell decides on how much may be sent in each TTI.
+    pub fn set_shared(&mut self, is_shared: bool) {
+        for direction in Direction::BOTH {
+            let way = self.ways.get_mut(direction);
+            way.is_shared = is_shared;
+            way.is_listed = false;
+            way.clock.cancel();
         }
     }
 
@@ -116,7 +137,14 @@ impl Bearer {
     }
 
     /// Changes the settings of one direction, and the delays of the nodes and PDCP for both.
-    pub fn set_settings(&mut self, direction: Direction, now: Time, settings: &UmtsSettings, out: &mut Outbox) {
+    pub fn set_settings(
+        &mut self,
+        direction: Direction,
+        now: Time,
+        settings: &UmtsSettings,
+        cell: Option<&mut SharedCell>,
+        out: &mut Outbox,
+    ) {
         let both = &settings.directions;
         self.ways.get_mut(direction).set_settings(direction, both.get(direction), &settings.shared.delays);
         Direction::BOTH.iter().for_each(|&way| self.pdcp.get_mut(way).set_settings(&settings.shared.pdcp));
@@ -141,7 +169,8 @@ impl Bearer {
         }
         out.speak_as(self.ways.get(direction).part);
         out.fact(Fact::new(FactKind::SettingsChanged, FlowId::NONE));
-        self.plan(now);
+        *self.own.get_mut(direction) = both.get(direction).channel();
+        self.set_rrc(now, settings.shared.rrc.as_ref(), cell, out);
     }
 
     /// Begins no TTI in a direction until [`release`](Bearer::release); a running one ends.
@@ -166,13 +195,14 @@ impl Bearer {
     /// Hands back all that a direction holds, in the order it entered. What is on the air is lost, and both entities are
     /// established anew (TS 25.322 §9.7.7), so that the other direction is emptied as well: what it held waits to be handed
     /// back, at the same instant.
-    pub fn flush(&mut self, direction: Direction, out: &mut Outbox) {
+    pub fn flush(&mut self, direction: Direction, now: Time, cell: Option<&mut SharedCell>, out: &mut Outbox) {
         if self.ways.get(direction).emptied.is_empty() {
             Direction::BOTH.iter().for_each(|&way| self.ways.get_mut(way).empty());
             self.re_establish(out);
             Direction::BOTH.iter().for_each(|&way| self.pdcp.get_mut(way).re_initialise());
         }
         self.ways.get_mut(direction).hand_back(out);
+        self.go_on(now, cell, out);
     }
 
     /// Establishes both entities anew; what is in flight between them is lost.
@@ -187,12 +217,19 @@ impl Bearer {
     }
 
     /// A packet enters in a direction.
-    pub fn on_packet(&mut self, direction: Direction, now: Time, packet: &Packet, out: &mut Outbox) {
+    pub fn on_packet(
+        &mut self,
+        direction: Direction,
+        now: Time,
+        packet: &Packet,
+        cell: Option<&mut SharedCell>,
+        out: &mut Outbox,
+    ) {
         let way = self.ways.get_mut(direction);
         way.traffic.enter(packet);
         if let Some(packet) = way.ahead.enter(now, *packet) {
             self.hand_down(direction, now, &packet, out);
-            self.plan(now);
+            self.go_on(now, cell, out);
         }
     }
 
@@ -220,7 +257,7 @@ impl Bearer {
     }
 
     /// Does all that is due: what arrives first, what is sent last.
-    pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+    pub fn on_timeout(&mut self, now: Time, mut cell: Option<&mut SharedCell>, out: &mut Outbox) {
         for direction in Direction::BOTH {
             self.arrive(direction, now, out);
             while let Some(packet) = self.ways.get_mut(direction).ahead.leave(now) {
@@ -233,7 +270,7 @@ impl Bearer {
         if Direction::BOTH.iter().any(|&direction| self.entities.get(direction).is_unrecoverable()) {
             self.re_establish(out);
         }
-        self.plan(now);
+        self.go_on(now, cell.as_deref_mut(), out);
         for direction in Direction::BOTH {
             self.begin_tti(direction, now, out);
             let way = self.ways.get_mut(direction);
@@ -241,7 +278,56 @@ impl Bearer {
                 way.leave(&packet, out);
             }
         }
-        self.plan(now);
+        self.go_on(now, cell, out);
+    }
+
+    /// What the bearer wishes in a TTI of its cell; nothing when it has nothing to send in that direction.
+    pub fn wish(&mut self, direction: Direction, now: Time, terminal: u32) -> Option<Wish> {
+        let way = self.ways.get_mut(direction);
+        let entity = self.entities.get(direction);
+        way.is_listed = way.may_send() && entity.has_something_to_send(now, &way.carried);
+        way.is_listed.then(|| {
+            // One more for what has no octets, such as a status report.
+            let waiting = entity.buffered(now, &way.carried) / way.payload + 1;
+            let blocks = waiting.min(way.format.blocks.into()) as u32;
+            Wish { terminal, blocks, is_ready: way.clock.is_ready(now, way.format.tti), granted: 0 }
+        })
+    }
+
+    /// Begins a TTI with at most `blocks` PDUs, as the cell grants it, and says how many they are.
+    pub fn on_grant(
+        &mut self,
+        direction: Direction,
+        now: Time,
+        blocks: u32,
+        cell: Option<&mut SharedCell>,
+        out: &mut Outbox,
+    ) -> u32 {
+        let way = self.ways.get_mut(direction);
+        way.clock.begin_at_once(now, way.format.tti);
+        let sent = self.transmit(direction, now, blocks.into(), out);
+        self.go_on(now, cell, out);
+        sent as u32
+    }
+
+    /// The cell has taken the dedicated channel away.
+    pub fn on_preempted(&mut self, now: Time, mut cell: Option<&mut SharedCell>, out: &mut Outbox) {
+        if let Some(control) = &mut self.control {
+            out.speak_as(self.ways.down.part);
+            control.preempt(now, cell.as_deref_mut(), out);
+        }
+        self.go_on(now, cell, out);
+    }
+
+    /// Whether a direction has something to send that its cell does not know of; it is expected to know from now on.
+    pub fn is_to_be_listed(&mut self, direction: Direction, now: Time) -> bool {
+        let way = self.ways.get_mut(direction);
+        let is_new = way.is_shared
+            && !way.is_listed
+            && way.may_send()
+            && self.entities.get(direction).has_something_to_send(now, &way.carried);
+        way.is_listed |= is_new;
+        is_new
     }
 
     /// When something is due.
@@ -252,9 +338,13 @@ impl Bearer {
             let rlc = self.entities.get(direction).next_timeout(&way.carried);
             [way.clock.next(), arrival, rlc, way.ahead.next(), way.behind.next()].into_iter().flatten().min()
         };
-        match (of(Direction::Down), of(Direction::Up)) {
+        let bearer = match (of(Direction::Down), of(Direction::Up)) {
             (Some(down), Some(up)) => Some(down.min(up)),
             (down, up) => down.or(up),
+        };
+        match &self.control {
+            None => bearer,
+            Some(control) => [bearer, control.next_timeout()].into_iter().flatten().min(),
         }
     }
 
@@ -353,11 +443,33 @@ impl Bearer {
         out.speak_as(self.ways.get(direction).part);
     }
 
+    /// Lets RRC know what waits and do what is due, and plans what there is to send.
+    fn go_on(&mut self, now: Time, cell: Option<&mut SharedCell>, out: &mut Outbox) {
+        if let Some(control) = &mut self.control {
+            let volume = |direction| {
+                let way: &Way = self.ways.get(direction);
+                self.entities.get(direction).buffered(now, &way.carried)
+            };
+            let volumes = Directions { down: volume(Direction::Down), up: volume(Direction::Up) };
+            out.speak_as(self.ways.down.part);
+            control.update(now, volumes, cell, out);
+            let changed = Direction::BOTH
+                .map(|direction| self.ways.get_mut(direction).set_channel(control.channel(now, direction)));
+            if changed.contains(&true) {
+                let (down, up) = (self.ways.down.format, self.ways.up.format);
+                self.entities.down.set_formats((down, up));
+                self.entities.up.set_formats((up, down));
+            }
+        }
+        self.plan(now);
+    }
+
     /// Plans a TTI where an entity has something to send.
     fn plan(&mut self, now: Time) {
         for direction in Direction::BOTH {
             let way = self.ways.get_mut(direction);
-            if way.clock.next().is_none() && self.entities.get(direction).has_something_to_send(now, &way.carried) {
+            let is_free = way.clock.next().is_none() && way.is_open && !way.is_shared;
+            if is_free && self.entities.get(direction).has_something_to_send(now, &way.carried) {
                 way.clock.plan(now, way.format.tti);
             }
         }
@@ -365,226 +477,24 @@ impl Bearer {
 
     fn begin_tti(&mut self, direction: Direction, now: Time, out: &mut Outbox) {
         let way = self.ways.get_mut(direction);
-        if !way.clock.begin(now, way.format.tti) {
-            return;
+        if way.clock.begin(now, way.format.tti) {
+            let blocks = way.format.blocks.into();
+            self.transmit(direction, now, blocks, out);
         }
+    }
+
+    /// Sends at most `blocks` PDUs in the TTI that begins, and says how many they are.
+    fn transmit(&mut self, direction: Direction, now: Time, blocks: u64, out: &mut Outbox) -> u64 {
+        let way = self.ways.get_mut(direction);
         out.speak_as(way.part);
         let entity = self.entities.get_mut(direction);
         debug_assert!(way.batch.is_empty());
-        entity.on_opportunity(now, u64::from(way.format.blocks), &mut way.carried, &mut way.batch, out);
+        let sent = entity.on_opportunity(now, blocks, &mut way.carried, &mut way.batch, out);
         if out.is_listening() {
             way.send(now, |pdus, error| tell_sent(entity, pdus, error, out));
         } else {
             way.send(now, |_, _| ());
         }
+        sent
     }
-}
-
-impl Way {
-    fn new(direction: Direction, part: u16, settings: &BearerSettings, delays: &NodeDelays, errors: Stream) -> Self {
-        let mut way = Way {
-            part,
-            format: format_of(settings),
-            clock: TtiClock::default(),
-            errors: ErrorProcess::new(&settings.errors, errors),
-            carried: Carried::default(),
-            between: Span::ZERO,
-            in_flight: VecDeque::new(),
-            batch: Vec::new(),
-            spare: Vec::new(),
-            ahead: Delay::default(),
-            behind: Delay::default(),
-            emptied: Vec::new(),
-            blocks: Blocks::default(),
-            traffic: Traffic::default(),
-        };
-        way.set_delays(direction, delays);
-        way
-    }
-
-    fn set_settings(&mut self, direction: Direction, settings: &BearerSettings, delays: &NodeDelays) {
-        self.format = format_of(settings);
-        self.clock.cancel();
-        self.errors.set_settings(&settings.errors);
-        self.set_delays(direction, delays);
-    }
-
-    fn set_delays(&mut self, direction: Direction, delays: &NodeDelays) {
-        self.between = delays.between_entities();
-        let (ahead, behind) = match direction {
-            Direction::Down => (delays.behind_network(), Span::ZERO),
-            Direction::Up => (Span::ZERO, delays.behind_network()),
-        };
-        self.ahead.set_span(ahead);
-        self.behind.set_span(behind);
-    }
-
-    fn traffic(&self) -> Traffic {
-        let dropped = self.carried.traffic();
-        Traffic {
-            packets_dropped: self.traffic.packets_dropped + dropped.packets_dropped,
-            bytes_dropped: self.traffic.bytes_dropped + dropped.bytes_dropped,
-            ..self.traffic
-        }
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.carried.check()?;
-        let traffic = self.traffic();
-        let around: Vec<&Packet> = self.ahead.packets().chain(self.behind.packets()).chain(&self.emptied).collect();
-        let bytes = around.iter().map(|packet| packet.size().as_bytes()).sum::<u64>();
-        let rlc = self.carried.traffic();
-        let held = (around.len() as u64 + rlc.packets_held(), bytes + rlc.bytes_held());
-        if held == (traffic.packets_held(), traffic.bytes_held()) {
-            return Ok(());
-        }
-        Err(format!("holds {} packets of {} bytes, but the counts say {traffic:?}", held.0, held.1))
-    }
-
-    /// A packet leaves the access.
-    fn leave(&mut self, packet: &Packet, out: &mut Outbox) {
-        self.traffic.deliver(packet);
-        out.send(Stage::exit(self.part), *packet);
-    }
-
-    /// Takes all out that has not left, to be handed back.
-    fn empty(&mut self) {
-        for packet in self.behind.drain().chain(self.carried.drain()).chain(self.ahead.drain()) {
-            match Feedback::of_packet(&packet) {
-                Some(_) => self.traffic.drop(&packet), // about contexts that are no more
-                None => self.emptied.push(packet),
-            }
-        }
-        self.clock.cancel();
-    }
-
-    fn hand_back(&mut self, out: &mut Outbox) {
-        for packet in self.emptied.drain(..) {
-            self.traffic.hand_back(&packet);
-            out.send(Stage::way_back(self.part), packet);
-        }
-    }
-
-    /// The next PDUs that have arrived by `now`.
-    fn arrived(&mut self, now: Time) -> Option<Vec<Pdu>> {
-        self.in_flight.front().filter(|&&(arrives, _)| arrives <= now)?;
-        self.in_flight.pop_front().map(|(_, pdus)| pdus)
-    }
-
-    /// Sends the batch of a TTI that begins at `now`: errors strike, and what is left is on its way. `tell` hears of each
-    /// stretch of data, and whether it is in error.
-    fn send(&mut self, now: Time, mut tell: impl FnMut(&Stretch, bool)) {
-        self.errors.begin(now, self.format.tti);
-        let mut arriving = self.spare.pop().unwrap_or_default();
-        for pdu in self.batch.drain(..) {
-            let sent = pdu.count();
-            self.blocks.sent += sent;
-            let errors = &mut self.errors;
-            let stretch = Stretch::of(&pdu, self.carried.sent_to, self.format.pdu);
-            let mut tell = |begin: u64, fine: u16, lost: u16| {
-                if let Some(stretch) = &stretch {
-                    tell(&stretch.part(begin, fine), false);
-                    tell(&stretch.part(begin + u64::from(fine), lost), true);
-                }
-            };
-            match pdu {
-                Pdu::Data(mut run) => {
-                    self.blocks.resent += if run.resent { sent } else { 0 };
-                    survivors(errors, sent, |begin, fine, lost| {
-                        tell(begin, fine, lost);
-                        if fine > 0 {
-                            arriving.push(Pdu::Data(run.split_off(fine)));
-                        }
-                        run.split_off(lost);
-                    });
-                }
-                Pdu::Unacknowledged { first, .. } => survivors(errors, sent, |begin, fine, lost| {
-                    tell(begin, fine, lost);
-                    if fine > 0 {
-                        arriving.push(Pdu::Unacknowledged { first: first + begin, count: fine });
-                    }
-                }),
-                pdu => {
-                    self.blocks.resent += u64::from(matches!(&pdu, Pdu::DataWithStatus(run, _) if run.resent));
-                    self.blocks.status += u64::from(matches!(pdu, Pdu::Status(_) | Pdu::DataWithStatus(..)));
-                    let is_lost = errors.strikes();
-                    tell(0, u16::from(!is_lost), u16::from(is_lost));
-                    if !is_lost {
-                        arriving.push(pdu);
-                    }
-                }
-            }
-        }
-        let arrives = now + self.format.tti + self.between;
-        // What is sent under a shorter delay does not overtake what is on its way.
-        let arrives = self.in_flight.back().map_or(arrives, |&(before, _)| before.max(arrives));
-        self.in_flight.push_back((arrives, arriving));
-    }
-}
-
-/// Lets errors strike `sent` PDUs: tells again and again behind how many of them how many arrive, and how many are lost
-/// behind these (one or none).
-#[inline]
-fn survivors(errors: &mut ErrorProcess, sent: u64, mut tell: impl FnMut(u64, u16, u16)) {
-    let mut begin = 0;
-    while begin < sent {
-        let fine = errors.take_successes(sent - begin);
-        let lost = u64::from(begin + fine < sent && errors.strikes());
-        tell(begin, fine as u16, lost as u16);
-        begin += fine + lost;
-    }
-}
-
-/// PDUs with data that were sent one behind the other, as facts tell of them.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    /// Count of the first since the bearer was established.
-    first: u64,
-    count: u16,
-    /// Octets of each, with header.
-    octets: u16,
-    is_resent: bool,
-}
-
-impl Stretch {
-    /// What is to be told of a PDU of a direction that has sent all counts below `sent_to`; nothing of control PDUs.
-    fn of(pdu: &Pdu, sent_to: u64, octets: u16) -> Option<Stretch> {
-        match pdu {
-            Pdu::Data(run) | Pdu::DataWithStatus(run, _) => {
-                // Of the counts with this number the last one that was sent, as a window is shorter than a turn.
-                let last = sent_to.saturating_sub(1);
-                let first = last - u64::from(Sn::of(last).above(run.first));
-                Some(Stretch { first, count: run.count, octets, is_resent: run.resent })
-            }
-            Pdu::Unacknowledged { first, count } => {
-                Some(Stretch { first: *first, count: *count, octets, is_resent: false })
-            }
-            Pdu::Status(_) | Pdu::Reset(_) | Pdu::ResetAck(_) => None,
-        }
-    }
-
-    /// So many of its PDUs behind `begin` of them.
-    fn part(&self, begin: u64, count: u16) -> Stretch {
-        Stretch { first: self.first + begin, count, ..*self }
-    }
-
-    /// A fact of each PDU, with how often it was sent and another value.
-    fn tell(&self, entity: &Entity, kind: FactKind, value: u64, out: &mut Outbox) {
-        for number in self.first..self.first + u64::from(self.count) {
-            let transmissions = u64::from(entity.transmissions(Sn::of(number)));
-            let fact = Fact::new(kind, FlowId::NONE).about(number, self.octets.into());
-            out.fact(fact.values(transmissions, value));
-        }
-    }
-}
-
-/// Tells that `entity` sent PDUs, and whether they are in error.
-fn tell_sent(entity: &Entity, pdus: &Stretch, error: bool, out: &mut Outbox) {
-    let kind = if pdus.is_resent { FactKind::BlockResent } else { FactKind::BlockSent };
-    pdus.tell(entity, kind, u64::from(error), out);
-}
-
-/// How the PDUs of a valid direction are sent.
-fn format_of(settings: &BearerSettings) -> Format {
-    settings.format().expect("validated")
 }

@@ -1,18 +1,27 @@
 //! Settings of the UMTS access.
 
-use cellwind_engine::directions::{Shared, WithShared};
+use cellwind_engine::directions::{Direction, Shared, WithShared};
 use cellwind_engine::time::Span;
 use cellwind_engine::units::{Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::settings::ErrorSettings;
+use crate::mac::cell::settings::CellSettings;
 use crate::pdcp::settings::PdcpSettings;
 use crate::rlc::Format;
 use crate::rlc::settings::RlcSettings;
+use crate::rrc::settings::{RrcSettings, TransportChannel};
 
 /// A UMTS access: a radio bearer with RLC for each terminal.
 pub type UmtsSettings = WithShared<UmtsShared, BearerSettings>;
+
+/// All channels that a terminal may have in a direction.
+pub fn channels(settings: &UmtsSettings, direction: Direction) -> impl Iterator<Item = TransportChannel> + '_ {
+    let own = settings.directions.get(direction).channel();
+    let others = settings.shared.rrc.iter().flat_map(move |rrc| rrc.channels(direction));
+    std::iter::once(own).chain(others)
+}
 
 /// One direction of a terminal's radio bearer on a dedicated channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +51,12 @@ pub struct UmtsShared {
     pub delays: NodeDelays,
     /// The Packet Data Convergence Protocol above RLC.
     pub pdcp: PdcpSettings,
+    /// The states of a terminal, and the channels it has in them; absent gives it a dedicated channel for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rrc: Option<RrcSettings>,
+    /// The capacity that all terminals share; absent gives each what its channel carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellSettings>,
 }
 
 /// How long each node of the network takes to pass something on, in either direction.
@@ -74,10 +89,25 @@ impl BearerSettings {
 
     /// How the direction is cut into PDUs and sent; `None` when a TTI does not carry a single PDU with payload.
     pub fn format(&self) -> Option<Format> {
+        self.format_on(self.channel())
+    }
+
+    /// The same on another channel than the bearer's own.
+    pub fn format_on(&self, channel: TransportChannel) -> Option<Format> {
         let pdu = u16::try_from(self.pdu.as_bytes()).ok()?;
-        let payload = u64::from(pdu).checked_sub(self.rlc.header_octets()).filter(|&payload| payload > 0)?;
-        let blocks = u32::try_from(self.rate.size_in(self.tti).as_bytes() / payload).ok()?;
-        (blocks > 0).then_some(Format { pdu, tti: self.tti, blocks })
+        let payload = Some(self.payload()).filter(|&payload| payload > 0)?;
+        let blocks = u32::try_from(channel.rate.size_in(channel.tti).as_bytes() / payload).ok()?;
+        (blocks > 0).then_some(Format { pdu, tti: channel.tti, blocks })
+    }
+
+    /// The bearer's own channel, which it has without RRC, and after the set-up of a dedicated one.
+    pub fn channel(&self) -> TransportChannel {
+        TransportChannel { rate: self.rate, tti: self.tti }
+    }
+
+    /// Octets that a PDU carries, at most.
+    pub fn payload(&self) -> u64 {
+        self.pdu.as_bytes().saturating_sub(self.rlc.header_octets())
     }
 
     /// Takes the value of one key over from `other`.
@@ -99,13 +129,15 @@ impl UmtsShared {
         match key {
             "delays" => self.delays = other.delays,
             "pdcp" => self.pdcp = other.pdcp.clone(),
+            "rrc" => self.rrc = other.rrc.clone(),
+            "cell" => self.cell = other.cell.clone(),
             _ => {}
         }
     }
 }
 
 impl Shared for UmtsShared {
-    const NAME: &'static str = "$cellwind::Directions+delays+pdcp";
+    const NAME: &'static str = "$cellwind::Directions+delays+pdcp+rrc+cell";
 }
 
 impl NodeDelays {

@@ -8,6 +8,7 @@ use super::*;
 use crate::access::Stage;
 use crate::errors::blackouts::Blackout;
 use crate::errors::settings::ErrorSettings;
+use crate::mac::cell::settings::RadioSettings;
 use crate::rlc::settings::{RlcSettings, Timer, TmSettings, UmSettings};
 
 mod pdcp;
@@ -45,8 +46,8 @@ fn dark(at_ms: u64, duration_ms: u64) -> ErrorSettings {
 
 impl Bench {
     fn new(settings: &UmtsSettings) -> Self {
-        let mut umts = Umts::new();
-        umts.add_terminal(settings, |name| Stream::new(1, 0, name));
+        let mut umts = Umts::new(&settings.shared, Stream::new(1, 0, "calls"));
+        umts.add_terminal(settings, RadioSettings::default(), |name| Stream::new(1, 0, name));
         Bench { umts, out: Outbox::new(false), now: Time::ZERO, left: Vec::new() }
     }
 
@@ -159,8 +160,8 @@ fn a_flush_hands_back_what_has_not_gone_up_in_its_order() {
     }
     bench.send(UP, 9, 7, 30);
     bench.send(DOWN, 35, 4, 30);
-    bench.umts.flush(DOWN, &mut bench.out);
-    bench.umts.flush(UP, &mut bench.out);
+    bench.umts.flush(DOWN, bench.now, &mut bench.out);
+    bench.umts.flush(UP, bench.now, &mut bench.out);
     bench.take();
     let back = |part, seq| (35, Stage::way_back(part).0, seq);
     assert_eq!(bench.left, [back(DOWN, 1), back(DOWN, 2), back(DOWN, 3), back(DOWN, 4), back(UP, 7)]);
@@ -199,8 +200,8 @@ fn packets_arrive_once_and_in_order_whatever_is_lost() {
             am.discard = crate::rlc::settings::Discard::None;
             am.status.prohibit = Timer::Of(Span::from_millis(60));
         }
-        let mut umts = Umts::new();
-        umts.add_terminal(&settings, |name| Stream::new(seed, 0, name));
+        let mut umts = Umts::new(&settings.shared, Stream::new(seed, 0, "calls"));
+        umts.add_terminal(&settings, RadioSettings::default(), |name| Stream::new(seed, 0, name));
         let mut bench = Bench { umts, ..Bench::new(&settings) };
         for seq in 0..40 {
             bench.send(DOWN, 20 * seq, seq, 1 + (seq as u32 * 97) % 1400);
@@ -221,7 +222,7 @@ fn terminals_do_not_feel_each_other_on_dedicated_channels() {
     let settings = settings();
     let mut alone = Bench::new(&settings);
     let mut together = Bench::new(&settings);
-    together.umts.add_terminal(&settings, |name| Stream::new(9, 0, name));
+    together.umts.add_terminal(&settings, RadioSettings::default(), |name| Stream::new(9, 0, name));
     for bench in [&mut alone, &mut together] {
         for seq in 0..5 {
             bench.send(DOWN, 7 * seq, seq, 700);

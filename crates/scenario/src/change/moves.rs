@@ -8,7 +8,7 @@ use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
 
 use super::{Change, Patch, PatchSettings, Running, place_of_terminal};
-use crate::error::ScenarioError;
+use crate::error::{Mistake, ScenarioError};
 use crate::mobility::{ConditionState, Decides, Leaving, NetworkState, Way};
 use crate::model::{Condition, Mobility, Network, Next, Scenario};
 use crate::node::Node;
@@ -93,6 +93,11 @@ fn patches(scenario: &Scenario, tree: &Node, access: &str, path: &[&str]) -> Res
     let written = tree.find(path).and_then(Node::as_table).into_iter().flatten();
     let below = |(path, value): (&String, &Node)| {
         let mut assignment = Assignment::of_entry(path, value)?;
+        if let Some(shared) = assignment.keys.first().filter(|key| matches!(key.name.as_str(), "rrc" | "cell")) {
+            let message = "a condition of one terminal cannot change what all terminals of the access have in common";
+            let error = ScenarioError::new(Mistake::NotChangeable, message).at(&shared.origin);
+            return Err(error.with_path(&["access", access, &shared.name]).allowed("other keys of the access"));
+        }
         let key = |name: &str| SetKey { name: name.to_string(), origin: value.key_origin().clone() };
         assignment.keys.splice(0..0, [key("access"), key(access)]);
         Ok(assignment)

@@ -13,7 +13,8 @@ pub(super) type Found = (Keys, ScenarioError);
 pub(super) type Keys = &'static [&'static [&'static str]];
 
 /// The TTIs of a dedicated channel (TS 25.302 §7.1.6).
-const TTIS: [Span; 4] = [Span::from_millis(10), Span::from_millis(20), Span::from_millis(40), Span::from_millis(80)];
+pub(super) const TTIS: [Span; 4] =
+    [Span::from_millis(10), Span::from_millis(20), Span::from_millis(40), Span::from_millis(80)];
 /// The largest packet that usually comes, to which windows are compared.
 const USUAL_PACKET: u64 = 1_500;
 

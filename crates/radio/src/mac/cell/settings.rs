@@ -88,19 +88,13 @@ impl CallSettings {
 }
 
 /// How a terminal stands in its cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RadioSettings {
-    /// Carrier to interference ratio with all of the cell's power; absent means good enough for all of the capacity.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Carrier to interference ratio with all of the cell's power; none is good enough for all of the capacity.
     pub c_to_i: Option<Decibels>,
-    /// Traffic handling priority, 1 before 2 before 3; absent means the background class, which comes last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 3))]
+    /// Traffic handling priority, 1 before 2 before 3; none is the background class, which comes last.
     pub thp: Option<u8>,
-    /// Allocation/retention priority, 1 before all others (TS 25.413 §9.2.1.3†); 15 by default, the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 15))]
+    /// Allocation/retention priority, 1 before all others up to 15, which is also that of those without.
     pub arp: Option<u8>,
 }
 
@@ -108,6 +102,16 @@ impl RadioSettings {
     /// Traffic handling priority.
     pub fn priority(&self) -> PriorityLevel {
         self.thp.map_or(PriorityLevel::Background, |thp| PriorityLevel::ALL[usize::from(thp.clamp(1, 3)) - 1])
+    }
+
+    /// Takes the value of one key over from `other`.
+    pub fn adopt(&mut self, key: &str, other: &Self) {
+        match key {
+            "c_to_i" => self.c_to_i = other.c_to_i,
+            "thp" => self.thp = other.thp,
+            "arp" => self.arp = other.arp,
+            _ => {}
+        }
     }
 
     /// Allocation/retention priority; a smaller number comes first.

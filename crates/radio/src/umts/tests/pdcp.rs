@@ -93,8 +93,8 @@ fn feedback_is_not_handed_back() {
     bench.run_to(10);
     // The packet has come, and its context is to be acknowledged.
     assert_eq!((bench.left.len(), bench.umts.traffic(UP).packets_in), (1, 1));
-    bench.umts.flush(DOWN, &mut bench.out);
-    bench.umts.flush(UP, &mut bench.out);
+    bench.umts.flush(DOWN, bench.now, &mut bench.out);
+    bench.umts.flush(UP, bench.now, &mut bench.out);
     bench.take();
     assert_eq!(bench.left.len(), 1);
     bench.umts.check().unwrap();
