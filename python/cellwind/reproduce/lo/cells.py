@@ -24,8 +24,9 @@ DURATION_S = 1000
 RATE_KBPS = 384
 MSS = 512
 TCP_HEADER_BYTES = 20
-# On the radio link: TCP, IP and the byte of PDCP.
-HEADER_BYTES = 41
+# TCP and IP; on the radio link a byte of PDCP stands before them.
+HEADER_BYTES = 40
+PDCP_BYTES = 1
 MAX_WINDOW = 64
 TTI_S = {"down": 0.010, "up": 0.020}
 
@@ -47,6 +48,9 @@ type = "umts"
 rate = "{RATE_KBPS} kbit/s"
 tti = "10 ms"
 pdu = "42 B"
+
+[access.umts.pdcp]
+header = true
 
 [access.umts.rlc]
 type = "am"

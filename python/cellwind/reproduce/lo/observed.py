@@ -11,7 +11,7 @@ import numpy as np
 from cellwind.analysis.series import FactTable, Points, TimeSequence, time_sequence
 
 from ..quantities import Distribution
-from .cells import DOWNLINK, DURATION_S, FLOW, HEADER_BYTES, MSS, TTI_S, UPLINK, Cell
+from .cells import DOWNLINK, DURATION_S, FLOW, HEADER_BYTES, MSS, PDCP_BYTES, TTI_S, UPLINK, Cell
 from .reports import Reports, reports
 from .rounds import Round, rounds
 
@@ -162,7 +162,7 @@ def _radio(facts: FactTable) -> Radio:
     up = facts.select("packet_delivered", machine=UPLINK)
     full = down.length == MSS + HEADER_BYTES
     # Each packet takes a length indicator of a byte; with a standing queue no block has padding.
-    carried = float((down.length + 1).sum())
+    carried = float((down.length + PDCP_BYTES + 1).sum())
     arrived = np.unique(facts.select("block_delivered", machine=DOWNLINK).seq)
     return Radio(
         blocks_per_tti=int(counts.max(initial=0)),
