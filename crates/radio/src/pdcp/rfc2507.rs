@@ -65,6 +65,7 @@ pub enum Message {
 pub(super) struct Compressor {
     f_max_period: u32,
     f_max_time: Span,
+    header_requests: bool,
     tcp: Slots<Who, TcpContext>,
     non_tcp: Slots<Who, NonTcpContext>,
 }
@@ -93,6 +94,7 @@ impl Compressor {
         Compressor {
             f_max_period: settings.f_max_period,
             f_max_time: settings.f_max_time,
+            header_requests: settings.header_requests,
             tcp: Slots::new(usize::from(settings.tcp_space) + 1),
             non_tcp: Slots::new(usize::from(settings.non_tcp_space) + 1),
         }
@@ -112,12 +114,17 @@ impl Compressor {
     fn compress_tcp(&mut self, packet: &Packet) -> (Form, i32) {
         let next = Tcp::of(packet);
         let (cid, context) = self.tcp.find(next.who, TcpContext { saved: next, is_asked: false });
-        let Some(context) = context else { return (Form::Rfc2507(Message::FullTcp { cid }), 0) };
+        let full = (Form::Rfc2507(Message::FullTcp { cid }), 0);
+        let Some(context) = context else { return full };
         let before = std::mem::replace(&mut context.saved, next);
-        let is_asked = std::mem::take(&mut context.is_asked);
-        let change = before.change_to(&next).filter(|_| !is_asked && before.flags == next.flags);
+        if std::mem::take(&mut context.is_asked) {
+            return full; // §10.2; the decompressor may have no context at all
+        }
+        let change = before.change_to(&next).filter(|_| before.flags == next.flags);
         let (message, octets) = match change {
-            // §10.2, §6.1: all fields as they are, as after a retransmission or a request.
+            // A decompressor that cannot ask may have lost the full header.
+            None if !self.header_requests => return full,
+            // §6.1: all fields as they are, as after a retransmission.
             None => (Message::TcpNoDelta { cid }, NO_DELTA_OCTETS + next.options.octets()),
             Some(change) => {
                 let (delta, octets) = change.written(before.payload);

@@ -52,6 +52,25 @@ impl Draw {
         let delays =
             ["ue", "node_b", "rnc", "sgsn", "ggsn"].map(|node| format!("{node} = \"{} ms\"", self.between(0, 50)));
         line(format!("delays = {{ {} }}", delays.join(", ")));
+        let periods = "repeats = 2, ir_period = 60, fo_period = 25, failures = 2";
+        line(match self.between(0, 5) {
+            0 | 1 => "pdcp.header = false".into(),
+            2 => "pdcp.header = true".into(),
+            3 => format!(
+                "pdcp = {{ header = true, compression = {{ type = \"rfc1144\", slots = {} }} }}",
+                self.between(1, 4)
+            ),
+            4 => {
+                let (twice, requests) = (self.chance(0.5), self.chance(0.5));
+                let settings = format!("tcp_space = 1, twice = {twice}, header_requests = {requests}");
+                format!("pdcp = {{ header = true, compression = {{ type = \"rfc2507\", {settings} }} }}")
+            }
+            _ => {
+                let mode = self.choose(&["unidirectional", "optimistic"]);
+                let settings = format!("mode = \"{mode}\", {periods}");
+                format!("pdcp = {{ header = true, compression = {{ type = \"rohc\", {settings} }} }}")
+            }
+        });
     }
 
     fn unacknowledged(&mut self, mode: &str, is_hostile: bool) -> Vec<String> {

@@ -17,7 +17,7 @@ fn pair() -> Pair {
 
 #[test]
 fn data_in_one_direction_takes_four_octets() {
-    let mut pair = pair();
+    let mut pair = with(Rfc2507Settings::default());
     let headers: Vec<u32> = (0..4)
         .map(|n| {
             assert_eq!(pair.send(&segment(n), false), Some(true));
@@ -28,6 +28,19 @@ fn data_in_one_direction_takes_four_octets() {
     // A retransmission: context, identification, and TCP without ports.
     assert_eq!(pair.send(&segment(1), false), Some(true));
     assert_eq!(pair.header(&segment(1)), 19);
+}
+
+#[test]
+fn a_lost_first_header_is_repaired_by_a_request_or_a_retransmission() {
+    let mut asking = with(Rfc2507Settings::default());
+    asking.send(&segment(0), true);
+    assert_eq!(asking.send(&segment(1), false), Some(false));
+    assert_eq!(asking.send(&segment(2), false), Some(true));
+    let mut silent = pair();
+    silent.send(&segment(0), true);
+    assert_eq!(silent.send(&segment(1), false), Some(false));
+    assert_eq!(silent.send(&segment(0), false), Some(true));
+    assert_eq!(silent.header(&segment(0)), 40);
 }
 
 #[test]
@@ -90,7 +103,7 @@ fn a_request_brings_the_header_after_one_discarded_packet() {
     // The request reaches the compressor before the next packet.
     assert_eq!(pair.send(&segment(3), false), Some(false));
     assert_eq!(pair.send(&segment(4), false), Some(true));
-    assert_eq!(pair.header(&segment(4)), 19);
+    assert_eq!(pair.header(&segment(4)), 40);
     assert_eq!(pair.send(&segment(5), false), Some(true));
     assert_eq!(pair.header(&segment(5)), 4);
 }
