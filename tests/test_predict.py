@@ -320,6 +320,8 @@ def test_the_rlc_has_the_parameters_of_its_bearer() -> None:
     assert found.download.rtt_umts_s == pytest.approx(0.12)
     assert found.notes[0].startswith("reports may wait for the status prohibit of 100 ms")
     assert not predict(cellwind.Scenario.load("umts-rlc-384", RLC), ret_s=0.15).notes
+    headed = predict(cellwind.Scenario.load("umts-rlc-384", {**RLC, "access.umts.pdcp.header": True})).download
+    assert (headed.down.packet_bytes, headed.up.packet_bytes) == (1501, 41)
 
 
 def test_the_simulated_rlc_takes_about_as_long() -> None:
@@ -340,6 +342,11 @@ def test_the_simulated_rlc_takes_about_as_long() -> None:
         ("access.umts.rlc.discard", {"access.umts.rlc.discard": "timer"}, "given up"),
         ("access.umts.rlc.status.missing_pdu", {"access.umts.rlc.status.missing_pdu": False}, "not reported"),
         ("access.umts.rlc.type", {"access.umts.rlc": {"type": "um"}}, "not sent again"),
+        (
+            "access.umts.pdcp.compression",
+            {"access.umts.pdcp": {"header": True, "compression": {"type": "rfc1144"}}},
+            "many sizes",
+        ),
     ],
 )
 def test_settings_of_the_rlc_that_do_not_fit_are_named(where: str, values: dict[str, Any], reason: str) -> None:

@@ -48,6 +48,8 @@ class Bearer:
     transmissions_place: str
     window: tuple[str, int] | None = None
     payload_bytes: int = 0
+    # What it puts before each packet.
+    header_bytes: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -122,13 +124,17 @@ def _block_arq(where: str, access: Table) -> tuple[Bearer, Bearer]:
 
 
 # What stands in a UMTS access that the model has parameters for.
-_UMTS_KEYS = {"type", "delays", "rate", "tti", "pdu", "errors", "rlc", "down", "up"}
+_UMTS_KEYS = {"type", "delays", "pdcp", "rate", "tti", "pdu", "errors", "rlc", "down", "up"}
 
 
 def _umts(where: str, access: Table) -> tuple[Bearer, Bearer]:
     unknown = next((key for key in access if key not in _UMTS_KEYS), None)
     if unknown is not None:
         raise UnfitError(f"{where}.{unknown}", "the model's channel is always the same", "an access without would fit")
+    pdcp = access["pdcp"]
+    if pdcp["compression"]["type"] != "none":
+        reason = "packets on the bearer have many sizes"
+        raise UnfitError(f"{where}.pdcp.compression", reason, '"none" would fit')
     delays = {node: seconds(delay) for node, delay in access["delays"].items()}
     between_s = delays["ue"] + delays["node_b"]
     ttis = {direction: seconds(of_direction(where, access, direction)[1]["tti"]) for direction in ("down", "up")}
@@ -171,6 +177,7 @@ def _umts(where: str, access: Table) -> tuple[Bearer, Bearer]:
             transmissions_place=f"{place('rlc')}.max_dat",
             window=(f"{place('rlc')}.window", min(rlc["window"], rlc["receive_window"]) * payload),
             payload_bytes=payload,
+            header_bytes=int(pdcp["header"]),
             notes=tuple(notes),
         )
 

@@ -58,7 +58,7 @@ def fit(scenario: Scenario, ret_s: float | None = None) -> Fitted:
         rtt_umts_s=down.delay_s + up.delay_s,
         rtt_internet_s=0.0,
     )
-    download = replace(download, rtt_internet_s=_internet_s(document, download))
+    download = replace(download, rtt_internet_s=_internet_s(document, download, packet, ack))
     window = size_bytes(transport["receive_window"], payload)
     segments = (window if transport["window_scaling"] else min(window, _UNSCALED)) // payload
     _window_fills_the_link(name, transport, download, segments)
@@ -127,14 +127,15 @@ def _bearer(document: Table, flow: Table) -> tuple[str, Bearer, Bearer]:
 
 
 def _way(bearer: Bearer, packet_bytes: int, ret_s: float | None) -> Way:
-    return Way(bearer.rate_bps, bearer.tti_s, bearer.fer, bearer.ret_s if ret_s is None else ret_s, packet_bytes)
+    delay_s = bearer.ret_s if ret_s is None else ret_s
+    return Way(bearer.rate_bps, bearer.tti_s, bearer.fer, delay_s, packet_bytes + bearer.header_bytes)
 
 
-def _internet_s(document: Table, download: Download) -> float:
+def _internet_s(document: Table, download: Download, packet: int, ack: int) -> float:
     """What a round trip takes on the wired links, which must be out of the way."""
     total = 0.0
     for name, link in document.get("link", {}).items():
-        for direction, way in (("down", download.down), ("up", download.up)):
+        for direction, way, size in (("down", download.down, packet), ("up", download.up, ack)):
             place, settings = of_direction(f"link.{name}", link, direction)
             if settings["loss"]:
                 raise UnfitError(place("loss"), "packets are lost on the way", "loss = 0 would fit")
@@ -147,7 +148,7 @@ def _internet_s(document: Table, download: Download) -> float:
                 if rate < way.rate_bps:
                     reason = "the link is slower than the bearer, which is the bottleneck of the model"
                     raise UnfitError(place("rate"), reason, f'"{way.rate_bps / 1e3:g} kbit/s" or more would fit')
-                total += 8 * way.packet_bytes / rate
+                total += 8 * size / rate
     return total
 
 

@@ -196,7 +196,7 @@ class Design(Generic[C, O]):
     so that one simulated run says everything. ``observe`` takes what is looked at out of the facts of a traced cell:
     of its first ``traced`` replications, as far as it has so many. ``live_at_once`` is how many live runs a
     machine of two processors carries at the same time, given the packet rates of the paper. ``replications`` is how
-    often the paper ran a cell, unless the caller says otherwise.
+    often the paper ran a cell, unless the caller says otherwise, and ``live_replications`` how often real time allows.
     """
 
     paper: Paper
@@ -206,6 +206,7 @@ class Design(Generic[C, O]):
     observe: Callable[[C, FactTable], O]
     traced: Callable[[C], int] = lambda _: 1
     replications: Callable[[C], int] = lambda _: REPLICATIONS
+    live_replications: Callable[[C], int | None] = lambda _: None
     live_at_once: int = 12
     aliases: Callable[[str, Factor], tuple[str, Factor]] = lambda name, value: (name, value)
 

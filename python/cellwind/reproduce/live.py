@@ -77,7 +77,7 @@ def _run(
         return
     counts: dict[int, list[tuple[C, Scenario]]] = {}
     for cell in cells:
-        count = options.replications or design.replications(cell)
+        count = options.replications or design.live_replications(cell) or design.replications(cell)
         count = min(_FEW, count) if design.is_deterministic(cell) else count
         counts.setdefault(count, []).append((cell, design.scenario(cell)))
     for count, chosen in counts.items():

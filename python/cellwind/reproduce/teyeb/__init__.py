@@ -35,6 +35,8 @@ from .transfers import Transfer
 
 # Of a cell so many downloads are looked into where they differ: facts cost ten times what a download does.
 TRACED = 20
+# Downloads over the RLC without retransmissions take half a minute each.
+LIVE = 10
 
 
 def plans() -> dict[str, TeyebPlan]:
@@ -74,6 +76,7 @@ def design(paper: Paper) -> Design[AnyCell, Observation]:
     return replace(
         design_of(paper, plans(), observe),
         traced=_traced,
+        live_replications=lambda cell: LIVE if isinstance(cell, RlcCell) else None,
         # Section 5.3.3 says so of chapter 5.
         replications=lambda cell: 300 if isinstance(cell, Transfer | RlcCell) else REPLICATIONS,
         aliases=_aliases,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cellwind.analysis.statistics import ratio_of_means
 from cellwind.predict.download import Download, Way
 
-from ..design import Beside, Plan
+from ..design import Beside, NotRunError, Plan
 from ..estimates import column, mean_point, over
 from ..published import PublishedRow
 from ..quantities import Factor, Point, Quantity
@@ -151,8 +151,16 @@ def _over(bench: TeyebBench, measure: Measure, cells: Iterable[RlcCell] = CELLS)
 
 
 def _together(bench: TeyebBench, measure: Measure, cells: Iterable[RlcCell]) -> Point:
-    """The mean over cells that the text takes together."""
-    points = [measure(bench, cell) for cell in cells]
+    """The mean over cells that the text takes together, as far as they were run."""
+    points = []
+    missing = "no cell"
+    for cell in cells:
+        try:
+            points.append(measure(bench, cell))
+        except NotRunError as reason:
+            missing = str(reason)
+    if not points:
+        raise NotRunError(missing)
     half = [point.half_width for point in points if point.half_width is not None]
     joint = sum(width**2 for width in half) ** 0.5 / len(points) if half else None
     return Point(value=fmean(point.number for point in points), half_width=joint, n=points[0].n)
@@ -185,6 +193,7 @@ def _figure(
     plan: TeyebPlan = Plan(
         cells=[*CELLS, *WINDOWED],
         traces=[*CELLS, *WINDOWED],
+        live=CELLS,
         quantities=lambda bench: {name: _over(bench, found, cells) for name, found in metrics.items()},
         beside=beside,
         figures=figures,

@@ -67,6 +67,9 @@ class RlcCell:
             f"flow.{FLOW}.bulk": f"{self.file_bytes} B",
             f"flow.{FLOW}.transport.extends": "linux-2.4",
             **values,
+            "live.kernel.sack": True,
+            "live.kernel.dsack": True,
+            "live.kernel.timestamps": True,
             "access.umts.rlc": acknowledged(self.maxdat, self.status_prohibit_ms, self.poll_timer_ms),
         }
         if self.window_segments:

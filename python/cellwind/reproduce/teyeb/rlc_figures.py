@@ -59,7 +59,7 @@ def beside_model(label: str, unit: str, simulated: Mapping[RlcCell, Point], mode
     return Figure(
         title=f"{label.capitalize()} of the model and of the simulation",
         x=Axis("maxDAT"),
-        y=Axis(label.capitalize(), unit, from_zero=True),
+        y=Axis(label.capitalize(), unit),
         series=series,
         note="The model has the delay of a retransmission that was measured in the cell.",
         height=360,
