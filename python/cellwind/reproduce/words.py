@@ -44,7 +44,6 @@ _BARE = (
     "parameter",
     "phase",
     "network",
-    "bearer",
     "rlc_delivery",
     "trigger",
 )
