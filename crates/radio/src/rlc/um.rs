@@ -185,6 +185,8 @@ impl Receiver {
             ordinal += 1;
         }
         incoming.settled = ordinal;
+        // What was discarded and is still in flight is behind it, too.
+        incoming.settle();
         incoming.forget();
         self.vr_us = end;
     }
@@ -210,7 +212,6 @@ pub(super) fn discard_first(reason: DropReason, outgoing: &mut Carried, out: &mu
         outgoing.drop(ordinal, reason, out);
     }
     go_on(outgoing);
-    outgoing.settled = outgoing.settled.max(outgoing.start());
 }
 
 /// Turns to the next SDU; the transmitter does not need this one any more.
@@ -218,6 +219,7 @@ pub(super) fn go_on(outgoing: &mut Carried) {
     outgoing.laid += 1;
     (outgoing.laid_octets, outgoing.is_begun) = (0, false);
     outgoing.release(outgoing.laid);
+    outgoing.settled = outgoing.settled.max(outgoing.start());
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Writes what entities mean as octets, and puts SDUs together again from octets alone.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use cellwind_engine::random::Stream;
 use cellwind_radio::rlc::Run;
@@ -23,9 +23,9 @@ pub struct Encoder {
     /// Its length indicators.
     pub size: IndicatorSize,
     /// Octets behind the data of the PDUs that were written, by their counts.
-    left: HashMap<u64, usize>,
+    left: BTreeMap<u64, usize>,
     /// What AMD PDUs told.
-    sent: HashMap<u64, Content>,
+    sent: BTreeMap<u64, Content>,
 }
 
 /// What a PDU says.
@@ -40,7 +40,7 @@ struct Content {
 
 impl Encoder {
     pub fn new(pdu: usize, header: usize, size: IndicatorSize) -> Self {
-        Encoder { pdu, header, size, left: HashMap::new(), sent: HashMap::new() }
+        Encoder { pdu, header, size, left: BTreeMap::new(), sent: BTreeMap::new() }
     }
 
     /// The UMD PDU with this count.
@@ -182,9 +182,9 @@ pub struct AmReassembler {
     /// PDUs of which the receiver was told that an SDU begins with their first octet.
     begins: BTreeSet<u64>,
     /// How many of the first ends in a PDU are those of discarded SDUs.
-    discarded: HashMap<u64, usize>,
+    discarded: BTreeMap<u64, usize>,
     /// Ends of SDUs that were handed up: the PDU, and which end in it.
-    done: HashSet<(u64, usize)>,
+    done: BTreeSet<(u64, usize)>,
 }
 
 struct Arrived {
@@ -202,8 +202,8 @@ impl AmReassembler {
             vr_r: 0,
             arrived: BTreeMap::new(),
             begins: BTreeSet::from([0]),
-            discarded: HashMap::new(),
-            done: HashSet::new(),
+            discarded: BTreeMap::new(),
+            done: BTreeSet::new(),
         }
     }
 

@@ -135,7 +135,8 @@ impl Draw {
     /// When the transmitter polls. Something must ask again when a poll or what answers it is lost, or the bearer may stand
     /// still (Teyeb, appendix C).
     fn polls(&mut self, is_hostile: bool) -> Vec<String> {
-        let timer = self.choose(&["none", "40 ms", "300 ms", "2 s"]);
+        // A timer in step with the blackouts, which come every two seconds, would lose each of its answers.
+        let timer = self.choose(&["none", "40 ms", "300 ms", "1730 ms"]);
         let (last, resent) = (self.chance(0.6), self.chance(0.6));
         let every_pdus = self.choose(&[0, 0, 0, 1, 4, 32, 128]);
         let asks_again = timer != "none" && (last && resent || every_pdus == 1);

@@ -209,6 +209,21 @@ fn an_sdu_lost_and_discarded_is_dropped_once() {
     bearer.carried.check().unwrap();
 }
 
+/// The second of two SDUs was begun and discarded when the PDUs of the first arrive, its own being in flight.
+#[test]
+fn an_sdu_may_be_discarded_while_its_pdus_are_in_flight() {
+    let settings = UmSettings { discard_timer: Timer::Of(Span::from_millis(50)), ..UmSettings::default() };
+    let mut bearer = Bearer::new(&settings, 42);
+    bearer.enter(0, &[39]);
+    assert_eq!(bearer.send(10, 1), (0, 1));
+    bearer.enter(20, &[100]);
+    assert_eq!(bearer.send(30, 1), (1, 2));
+    bearer.transmitter.on_timeout(Time::from_millis(70), &mut bearer.carried, &mut bearer.out);
+    bearer.arrive(0, 1);
+    assert_eq!((&bearer.delivered[..], bearer.dropped(), bearer.carried.start()), (&[0][..], 1, 2));
+    bearer.arrive(1, 2);
+}
+
 /// One SDU is being sent, two wait, and the next is refused.
 #[test]
 fn the_queue_is_bounded() {
