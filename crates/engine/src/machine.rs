@@ -154,6 +154,16 @@ impl Outbox {
         self.now = now;
     }
 
+    /// Lets `tell` tell facts as the machine's part number `part`.
+    #[inline]
+    pub fn speaking_as<R>(&mut self, part: u16, tell: impl FnOnce(&mut Self) -> R) -> R {
+        let teller = self.teller;
+        self.speak_as(part);
+        let told = tell(self);
+        self.teller = teller;
+        told
+    }
+
     /// From now on it is the machine's part number `part` that tells facts, until the next input.
     #[inline]
     pub fn speak_as(&mut self, part: u16) {

@@ -91,6 +91,8 @@ pub struct Segment {
 /// The SDUs of one direction of a bearer.
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
+    /// Number of the part that tells facts about its SDUs.
+    part: u16,
     sdus: VecDeque<Sdu>,
     /// Ordinal of the first of them.
     first: u64,
@@ -116,6 +118,11 @@ pub struct Carried {
 }
 
 impl Carried {
+    /// The SDUs of the direction that facts know as this part of its machine.
+    pub fn of_part(part: u16) -> Self {
+        Carried { part, ..Carried::default() }
+    }
+
     /// The ordinal that the next SDU will have.
     #[inline]
     pub fn end(&self) -> u64 {
@@ -199,7 +206,8 @@ impl Carried {
         sdu.fate = Fate::Dropped;
         let packet = sdu.packet;
         self.traffic.drop(&packet);
-        out.drop(&packet, reason);
+        // Also the entity that sends in the other direction may be the one that learns of it.
+        out.speaking_as(self.part, |out| out.drop(&packet, reason));
     }
 
     /// Drops the first SDU of those of which nothing was sent, behind the PDU with the count `last`.

@@ -102,7 +102,7 @@ impl Bearer {
             out.speak_as(self.ways.down.part);
             control.set_settings(now, rrc, self.own, cell.as_deref_mut(), out);
         }
-        self.go_on(now, cell, out);
+        self.settle(now, cell, out);
     }
 
     /// Says whether a cell decides on how much may be sent in each TTI.
@@ -202,7 +202,7 @@ impl Bearer {
             Direction::BOTH.iter().for_each(|&way| self.pdcp.get_mut(way).re_initialise());
         }
         self.ways.get_mut(direction).hand_back(out);
-        self.go_on(now, cell, out);
+        self.settle(now, cell, out);
     }
 
     /// Establishes both entities anew; what is in flight between them is lost.
@@ -229,7 +229,7 @@ impl Bearer {
         way.traffic.enter(packet);
         if let Some(packet) = way.ahead.enter(now, *packet) {
             self.hand_down(direction, now, &packet, out);
-            self.go_on(now, cell, out);
+            self.settle(now, cell, out);
         }
     }
 
@@ -278,7 +278,7 @@ impl Bearer {
                 way.leave(&packet, out);
             }
         }
-        self.go_on(now, cell, out);
+        self.settle(now, cell, out);
     }
 
     /// What the bearer wishes in a TTI of its cell; nothing when it has nothing to send in that direction.
@@ -306,7 +306,7 @@ impl Bearer {
         let way = self.ways.get_mut(direction);
         way.clock.begin_at_once(now, way.format.tti);
         let sent = self.transmit(direction, now, blocks.into(), out);
-        self.go_on(now, cell, out);
+        self.settle(now, cell, out);
         sent as u32
     }
 
@@ -316,7 +316,7 @@ impl Bearer {
             out.speak_as(self.ways.down.part);
             control.preempt(now, cell.as_deref_mut(), out);
         }
-        self.go_on(now, cell, out);
+        self.settle(now, cell, out);
     }
 
     /// Whether a direction has something to send that its cell does not know of; it is expected to know from now on.
@@ -331,21 +331,11 @@ impl Bearer {
     }
 
     /// When something is due.
+    #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
-        let of = |direction: Direction| {
-            let way = self.ways.get(direction);
-            let arrival = way.in_flight.front().map(|&(arrives, _)| arrives);
-            let rlc = self.entities.get(direction).next_timeout(&way.carried);
-            [way.clock.next(), arrival, rlc, way.ahead.next(), way.behind.next()].into_iter().flatten().min()
-        };
-        let bearer = match (of(Direction::Down), of(Direction::Up)) {
-            (Some(down), Some(up)) => Some(down.min(up)),
-            (down, up) => down.or(up),
-        };
-        match &self.control {
-            None => bearer,
-            Some(control) => [bearer, control.next_timeout()].into_iter().flatten().min(),
-        }
+        let control = self.control.as_ref().and_then(|control| control.next_timeout()).unwrap_or(Time::MAX);
+        let next = self.ways.down.next().min(self.ways.up.next()).min(control);
+        (next < Time::MAX).then_some(next)
     }
 
     /// PDUs that were sent in a direction reach the other entity.
@@ -389,7 +379,7 @@ impl Bearer {
             Direction::Up => (up, down),
         };
         let entity = self.entities.get_mut(direction);
-        if entity.next_timeout(&way.carried).is_some_and(|due| due <= now) {
+        if way.rlc_due <= now {
             out.speak_as(way.part);
             entity.on_timeout(now, &mut way.carried, &back.carried, out);
         }
@@ -441,6 +431,15 @@ impl Bearer {
         }
         self.feedback = feedback; // keeps the allocation
         out.speak_as(self.ways.get(direction).part);
+    }
+
+    /// [`go_on`](Bearer::go_on), as the last thing at this instant: then it looks when timers end.
+    fn settle(&mut self, now: Time, cell: Option<&mut SharedCell>, out: &mut Outbox) {
+        self.go_on(now, cell, out);
+        for direction in Direction::BOTH {
+            let way = self.ways.get_mut(direction);
+            way.rlc_due = self.entities.get(direction).next_timeout(&way.carried).unwrap_or(Time::MAX);
+        }
     }
 
     /// Lets RRC know what waits and do what is due, and plans what there is to send.

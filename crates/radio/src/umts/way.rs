@@ -39,6 +39,8 @@ pub(super) struct Way {
     pub(super) errors: ErrorProcess,
     /// What its transmitter and its receiver both know.
     pub(super) carried: Carried,
+    /// When a timer of the entity that sends ends, or the end of time.
+    pub(super) rlc_due: Time,
     /// From the end of a TTI until the other entity has its PDUs.
     pub(super) between: Span,
     /// PDUs that arrive without error, by the instant they do.
@@ -75,7 +77,8 @@ impl Way {
             is_shared: false,
             is_listed: false,
             errors: ErrorProcess::new(&settings.errors, errors),
-            carried: Carried::default(),
+            carried: Carried::of_part(part),
+            rlc_due: Time::MAX,
             between: Span::ZERO,
             in_flight: VecDeque::new(),
             batch: Vec::new(),
@@ -88,6 +91,15 @@ impl Way {
         };
         way.set_delays(direction, delays);
         way
+    }
+
+    /// When something is due, or the end of time.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        let arrival = self.in_flight.front().map_or(Time::MAX, |&(arrives, _)| arrives);
+        let or_never = |time: Option<Time>| time.unwrap_or(Time::MAX);
+        let radio = or_never(self.clock.next()).min(arrival).min(self.rlc_due);
+        radio.min(or_never(self.ahead.next())).min(or_never(self.behind.next()))
     }
 
     pub(super) fn set_settings(&mut self, direction: Direction, settings: &BearerSettings, delays: &NodeDelays) {
