@@ -18,6 +18,7 @@ _PATTERNS = (
     ("packets?", 'a number such as `"100 packets"`'),
     ("segments?", 'a number such as `"100 segments"`'),
     ("B)", 'a size such as `"64 kB"`'),
+    ("dB$", 'a ratio such as `"3 dB"`'),
     ("bit/s", 'a rate such as `"384 kbit/s"`'),
     ("|ms|", 'a time such as `"20 ms"`'),
     ("%", 'a share such as `"10 %"`'),
