@@ -178,7 +178,7 @@ impl Draw {
         let direction = self.choose(&["down", "up"]);
         let set = |key: &str, value: String| format!("set = {{ \"access.a.{key}\" = {value} }}");
         match self.between(0, 3) {
-            0 => set(&format!("{direction}.errors"), self.choose(&["0.0", "0.1"]).into()),
+            0 => set(&format!("{direction}.errors"), self.choose(&["0.0", "0.001"]).into()),
             1 => set("delays.rnc", format!("\"{} ms\"", self.between(0, 300))),
             2 => set("delays.node_b", format!("\"{} ms\"", self.between(0, 100))),
             _ => {
