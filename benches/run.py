@@ -107,8 +107,8 @@ def bearer() -> list[Line]:
     return lines
 
 
-def rlc() -> list[Line]:
-    """The whole of RLC under one flow."""
+def acknowledged() -> list[Line]:
+    """A flow over the whole of RLC in acknowledged mode."""
     seconds = 10 * SECONDS
     done = [run(scenarios.rlc(seconds)) for _ in range(PAIRS)]
     cpu_s = min(one.cpu_s for one in done)
@@ -264,7 +264,7 @@ def main() -> None:
     for measure in (
         against_ns2,
         bearer,
-        rlc,
+        acknowledged,
         transports,
         ten_gigabits,
         lambda: [memory()],
