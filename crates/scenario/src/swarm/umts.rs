@@ -93,8 +93,8 @@ impl Draw {
     /// in error `again` with this probability.
     fn acknowledged(&mut self, is_hostile: bool, pdu: u64, blocks: u64, again: f64) -> Vec<String> {
         let mut settings = Vec::new();
-        // A window of a few octets would take hours.
-        let least = if is_hostile { 1 } else { 100u64.div_ceil(pdu - 2) };
+        // Where a window of a few octets opens once a second, TCP repeats itself faster than that.
+        let least = if is_hostile { 1 } else { 400u64.div_ceil(pdu - 2) };
         let windows = [1, 2, 5, 15, 64, 512, 2047, 4095];
         let window = self.choose(&windows).max(least);
         let receive_window = self.choose(&windows).max(window);
