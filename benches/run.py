@@ -150,6 +150,30 @@ def rlc() -> Table | None:
     return table
 
 
+SCHEDULERS = ("fair-throughput", "fair-resource", "c-i", "proportional-fair")
+
+
+def cells() -> list[Line]:
+    """Fifty terminals with a scheduler each, and what a block costs where a cell grows with its terminals."""
+    lines = []
+    for scheduler in SCHEDULERS:
+        text = scenarios.cell(50, 200, scheduler)
+        taken = min(run(text).cpu_s for _ in range(3))
+        measured = f"{200 / taken:.0f} simulated seconds per second"
+        lines.append(
+            Line(f"50 terminals share a cell, {scheduler}", "CPU time", measured, "at least 300", taken < 2 / 3)
+        )
+    costs = {}
+    for terminals in (1, 10, 100, 1000):
+        done = [run(scenarios.growing_cell(terminals, 20)) for _ in range(2)]
+        blocks = sum(bearer["blocks_sent"] for bearer in done[0].bearers)
+        costs[terminals] = min(one.cpu_s for one in done) / blocks
+    measured = ", ".join(f"{terminals}: {duration(cost)}" for terminals, cost in costs.items())
+    is_linear = costs[1000] <= 2 * costs[1]
+    what = "a PDU of a cell with 40 kbit/s for each of its terminals"
+    return [*lines, Line(what, "CPU time, by number of terminals", measured, "at most twice that of one", is_linear)]
+
+
 def transports() -> list[Line]:
     """Every TCP among the presets, in turns with Reno; the dearest first."""
     names = [name for kind, name, _ in _core.presets() if kind == "transport" and name != "reno"]
@@ -265,6 +289,7 @@ def main() -> None:
         against_ns2,
         bearer,
         acknowledged,
+        cells,
         transports,
         ten_gigabits,
         lambda: [memory()],

@@ -79,6 +79,35 @@ transport = {{ extends = "reno", mss = "1460 B" }}
 bulk = "unlimited"
 """
 
+CELL = """
+stop_at = "{seconds} s"
+
+[link.wire]
+delay = "75 ms"
+
+[access.umts]
+type = "umts"
+rate = "384 kbit/s"
+pdu = "42 B"
+
+[access.umts.down]
+errors = 0.1
+
+[access.umts.cell]
+capacity = "{capacity} kbit/s"
+scheduler = "{scheduler}"
+"""
+
+TERMINAL = """
+[terminal.t{number}]
+{radio}
+
+[flow.f{number}]
+terminal = "t{number}"
+transport = {{ extends = "reno", mss = "1460 B" }}
+bulk = "unlimited"
+"""
+
 
 def transport(preset: str, seconds: int) -> str:
     """One flow of a preset over the path of ``flow``."""
@@ -107,3 +136,15 @@ def bearer(seconds: int, pdu: str = "one per TTI") -> str:
 def rlc(seconds: int) -> str:
     """Bulk Reno over the whole of RLC in acknowledged mode: 12 PDUs in 10 ms, a tenth of them in error."""
     return RLC.format(seconds=seconds)
+
+
+def cell(terminals: int, seconds: int, scheduler: str) -> str:
+    """Bulk Reno to each of so many terminals, which share a cell of 2 Mbit/s at C/I from 0 down to -7 dB."""
+    each = [TERMINAL.format(number=number, radio=f'c_to_i = "{-(number % 8)} dB"') for number in range(terminals)]
+    return CELL.format(seconds=seconds, capacity=2000, scheduler=scheduler) + "".join(each)
+
+
+def growing_cell(terminals: int, seconds: int) -> str:
+    """The same in a cell that has 40 kbit/s for each of its terminals, wherever they are."""
+    each = [TERMINAL.format(number=number, radio="") for number in range(terminals)]
+    return CELL.format(seconds=seconds, capacity=40 * terminals, scheduler="fair-throughput") + "".join(each)
