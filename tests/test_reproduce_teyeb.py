@@ -257,3 +257,13 @@ def test_a_bound_is_kept_or_missed(metric: str, ours: float, is_off: bool, share
     row = RowResult({}, metric, 190.0, ours, None, 1)
     assert row.is_off is is_off
     assert row.relative_difference == pytest.approx(share)
+
+
+@pytest.mark.parametrize("name", ["table-2-1", "figure-2-5", "figure-2-6", "packet-scheduling"])
+def test_what_chapter_2_says_of_channels_and_cells_holds(name: str) -> None:
+    """By every claim, and the one number that is judged."""
+    (experiment,) = reproduce(f"teyeb-{name}").experiments
+    assert experiment.status == "done"
+    assert experiment.claims
+    assert all(claim.holds for claim in experiment.claims)
+    assert not any(row.is_off for row in experiment.rows if row.judged)

@@ -1,9 +1,10 @@
 """Teyeb's dissertation of 2007: the kernel's TCP over the emulator RESPECT, and how well RESPECT keeps its deadlines.
 
-``cells``, ``transfers``, ``rlc_cells`` and ``mechanism_cells`` are the runs, over the ``bearer`` of chapters 5 and 6 or
-the networks of chapter 7; ``observed``, ``rlc_observed`` and ``connection`` read their facts. ``mechanisms`` (4.2),
-``model`` and ``downloads`` (5.2), ``rlc`` (5.3), ``order``, ``reordering`` and ``spikes`` (6.4), ``networks``,
-``handover``, ``moves`` and ``traces`` (7), ``logging`` (B) and ``deadlock`` (C) put them together for each figure.
+``cells``, ``transfers``, ``rlc_cells``, ``mechanism_cells`` and ``ping_cells`` are the runs, over the ``bearer`` of
+chapters 5 and 6 or the networks of chapter 7; ``observed``, ``rlc_observed`` and ``connection`` read their facts.
+``channels`` (2.3), ``mechanisms`` (4.2), ``model`` and ``downloads`` (5.2), ``rlc`` (5.3), ``order``, ``reordering``
+and ``spikes`` (6.4), ``networks``, ``handover``, ``moves`` and ``traces`` (7), ``logging`` (B) and ``deadlock`` (C) put
+them together for each figure.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..design import REPLICATIONS, Design, design_of
 from ..published import Paper
 from ..quantities import Factor
 from . import (
+    channels,
     deadlock,
     downloads,
     handover,
@@ -41,7 +43,7 @@ LIVE = 10
 
 def plans() -> dict[str, TeyebPlan]:
     """The plan of every experiment, by its identifier."""
-    found = {**mechanisms.plans(), **_section_5_2(), **rlc.plans(), **_chapter_6(), **_chapter_7()}
+    found = {**channels.plans(), **mechanisms.plans(), **_section_5_2(), **rlc.plans(), **_chapter_6(), **_chapter_7()}
     found |= {**logging.plans(), **deadlock.plans()}
     return {f"teyeb-{name}": plan for name, plan in found.items()}
 

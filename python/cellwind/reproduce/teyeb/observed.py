@@ -14,6 +14,7 @@ from .bearer import AM_HEADER
 from .cells import FLOW, Cell
 from .connection import Connection, connection, kept_down
 from .mechanism_cells import Mechanism, MechanismSeen, observe_mechanism
+from .ping_cells import Pings, PingsSeen, Sharing, observe_pings
 from .rlc_cells import Deadlock, RlcCell
 from .rlc_observed import DeadlockSeen, RlcSeen, observe_deadlock, observe_rlc
 from .transfers import TTI_S, Transfer
@@ -21,7 +22,7 @@ from .transfers import TTI_S, Transfer
 if TYPE_CHECKING:
     from .networks import Forwarding
 
-AnyCell: TypeAlias = "Cell | Transfer | RlcCell | Deadlock | Mechanism | Forwarding"
+AnyCell: TypeAlias = "Cell | Transfer | RlcCell | Deadlock | Mechanism | Forwarding | Pings | Sharing"
 
 # Places of the kinds in a selection.
 _ACKED, _WINDOW = 0, 1
@@ -48,6 +49,7 @@ class Observation:
     rlc: RlcSeen | None = None
     deadlock: DeadlockSeen | None = None
     mechanism: MechanismSeen | None = None
+    pings: PingsSeen | None = None
     connection: Connection | None = None
     kept: int = 0
     most_held_bytes: float = 0.0
@@ -75,6 +77,8 @@ def observe(cell: AnyCell, facts: FactTable) -> Observation:
             return Observation(sequence, deadlock=observe_deadlock(facts))
         case Mechanism():
             return Observation(sequence, mechanism=observe_mechanism(facts))
+        case Pings():
+            return Observation(sequence, pings=observe_pings(facts))
         case Cell():
             header = AM_HEADER if cell.bearer == "rlc" else 0
             held = _most_held(facts, header) if cell.study == "order" else 0.0
