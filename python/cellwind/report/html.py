@@ -284,15 +284,18 @@ def _ratio_cell(ratio: Ratio) -> str:
 
 
 # Column, heading, and the column it is a share of.
-_BEARER_COLUMNS = (
-    ("blocks_sent", "Blocks sent", None),
-    ("blocks_resent", "Blocks resent", "blocks_sent"),
-    ("blocks_dropped", "Blocks given up", "blocks_sent"),
+_LINK_COLUMNS = (
     ("packets_in", "Packets in", None),
     ("packets_dropped", "Packets dropped", "packets_in"),
     ("bytes_delivered", "Bytes delivered", None),
 )
-_LINK_COLUMNS = _BEARER_COLUMNS[3:]
+_BEARER_COLUMNS = (
+    ("blocks_sent", "Blocks sent", None),
+    ("blocks_resent", "Blocks resent", "blocks_sent"),
+    ("blocks_dropped", "Blocks given up", "blocks_sent"),
+    ("status_reports", "Status reports", "blocks_sent"),
+    *_LINK_COLUMNS,
+)
 
 
 def _path_section(results: ResultsSource) -> str:
