@@ -306,6 +306,8 @@ impl<M: Machine> World<M> {
                 }
                 return Ok(());
             };
+            // What a machine asks for in the past, because something became urgent that was not, is due now.
+            let due = due.max(self.now);
             self.move_clock(due, index as u16)?;
             let node = &mut self.machines[index];
             self.outbox.begin(index as u16, node.name, due);
@@ -473,6 +475,39 @@ mod tests {
         fn next_timeout(&self) -> Option<Time> {
             None
         }
+    }
+
+    /// Asks for an instant that has passed as soon as it is given a packet, and tells when it is woken.
+    struct Late {
+        asks: bool,
+    }
+
+    impl Machine for Late {
+        fn on_packet(&mut self, _: Time, _: Port, _: &Packet, _: &mut Outbox) {
+            self.asks = true;
+        }
+
+        fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
+            self.asks = false;
+            out.send(Port(0), Packet { stamp: now, ..Packet::EMPTY });
+        }
+
+        fn next_timeout(&self) -> Option<Time> {
+            self.asks.then_some(Time::from_millis(1))
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_in_the_past_is_due_now() {
+        let mut world = World::new();
+        let late = world.add("late", Late { asks: false });
+        world.connect(late, Port(0), Route::Exit(0));
+        let entry = world.add_entry(late, Port(0));
+        world.advance_to(Time::from_millis(5)).unwrap();
+        world.inject(entry, Packet::EMPTY).unwrap();
+        world.advance_to(Time::from_millis(9)).unwrap();
+        let left: Vec<_> = world.take_egress().map(|(time, _, packet)| (time, packet.stamp)).collect();
+        assert_eq!(left, [(Time::from_millis(5), Time::from_millis(5))]);
     }
 
     #[test]

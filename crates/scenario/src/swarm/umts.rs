@@ -22,6 +22,7 @@ impl Draw {
             line(HOSTILE.into());
         }
         let mode = self.choose(&["am", "am", "am", "um", "tm"]);
+        let mut largest = 0;
         for direction in ["down", "up"] {
             // Transparent mode needs a TTI that carries a whole packet.
             let (rates, ttis): (&[u64], &[u64]) = match mode {
@@ -33,6 +34,7 @@ impl Draw {
             line(format!(
                 "{direction}.rate = \"{rate} kbit/s\"\n{direction}.tti = \"{tti} ms\"\n{direction}.pdu = \"{pdu} B\""
             ));
+            largest = pdu.max(largest);
             let blocks = LONGEST_PACKET.div_ceil(pdu - 2) + 1;
             let (errors, again) = match mode {
                 "am" => self.errors(),
@@ -71,6 +73,14 @@ impl Draw {
                 format!("pdcp = {{ header = true, compression = {{ type = \"rohc\", {settings} }} }}")
             }
         });
+        // The common channels carry PDUs of 42 octets at the most.
+        if mode == "am" && largest <= 42 && self.chance(0.6) {
+            let initial = self.choose(&["idle", "ura-pch", "cell-pch", "cell-fach", "cell-dch"]);
+            let (dch, fach) = (self.choose(&[100, 2_000, 5_000]), self.choose(&[500, 12_000]));
+            let times = format!("dch_inactivity = \"{dch} ms\", fach_inactivity = \"{fach} ms\"");
+            let setup = self.choose(&[50, 1_000]);
+            line(format!("rrc = {{ initial = \"{initial}\", {times}, dch_setup = \"{setup} ms\" }}"));
+        }
     }
 
     fn unacknowledged(&mut self, mode: &str, is_hostile: bool) -> Vec<String> {
