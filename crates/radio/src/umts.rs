@@ -197,6 +197,9 @@ impl Umts {
         out: &mut Outbox,
         change: impl FnOnce(&mut Bearer, Direction, Option<&mut SharedCell>, &mut Outbox),
     ) {
+        if let Some(cell) = &mut self.cell {
+            cell.on_timeout(now, out);
+        }
         let (place, direction) = place(part);
         change(&mut self.bearers[place], direction, self.cell.as_mut(), out);
         let due = self.look_at(place, now);

@@ -83,6 +83,11 @@ impl Cell {
         self.admission.admit(terminal, retention, self.needs(terminal), self.free_for_all(), preempted)
     }
 
+    /// Whether anybody holds a dedicated channel that it was admitted to.
+    pub fn has_holders(&self) -> bool {
+        !self.admission.is_empty()
+    }
+
     /// A terminal has no dedicated channel any more.
     pub fn release(&mut self, terminal: u32) {
         self.admission.release(terminal);

@@ -33,7 +33,7 @@ pub struct Scheduler {
     /// Number of TTIs over which [`Discipline::ProportionalFair`] forgets.
     memory: f64,
     terminals: Vec<Terminal>,
-    /// Resource that was shared out and not used yet, in TTIs.
+    /// Resource that was there and is not used yet, in TTIs, as far as the credit of those who wish for some goes.
     bank: f64,
     /// Number of the TTI.
     tti: u64,
@@ -130,13 +130,15 @@ impl Scheduler {
         for entry in &entries {
             let terminal = &mut self.terminals[entry.terminal as usize];
             terminal.credit += entry.share;
-            self.bank += entry.share;
             if let Discipline::ProportionalFair(_) = self.discipline {
                 fade(terminal, self.tti, self.memory);
                 terminal.mean += entry.share / entry.per_octet / self.memory;
             }
         }
         self.entries = entries;
+        // What nobody needs pays for those who owe and have nothing to send, so that the others' credit is covered.
+        let credit = |wish: &Wish| self.terminals[wish.terminal as usize].credit.max(0.0);
+        self.bank = (self.bank + resource).min(wishes.iter().map(credit).sum());
         self.hand_out(wishes);
     }
 

@@ -55,7 +55,7 @@ impl Bearer {
             let errors = stream(&format!("{}/errors", direction.word()));
             Way::new(direction, part, both.get(direction), &settings.shared.delays, errors)
         };
-        Bearer {
+        let mut bearer = Bearer {
             entities: Directions { down: entity(Direction::Down), up: entity(Direction::Up) },
             ways: Directions { down: way(Direction::Down), up: way(Direction::Up) },
             pdcp: Directions {
@@ -66,7 +66,9 @@ impl Bearer {
             feedback: Vec::new(),
             own: Directions { down: both.down.channel(), up: both.up.channel() },
             control: None,
-        }
+        };
+        bearer.look_at_timers();
+        bearer
     }
 
     /// Gives the bearer RRC, or takes it away, which gives it back its own channels; `stream` moves the terminal from cell to
@@ -436,6 +438,11 @@ impl Bearer {
     /// [`go_on`](Bearer::go_on), as the last thing at this instant: then it looks when timers end.
     fn settle(&mut self, now: Time, cell: Option<&mut SharedCell>, out: &mut Outbox) {
         self.go_on(now, cell, out);
+        self.look_at_timers();
+    }
+
+    /// Notes when the timers of RLC end.
+    fn look_at_timers(&mut self) {
         for direction in Direction::BOTH {
             let way = self.ways.get_mut(direction);
             way.rlc_due = self.entities.get(direction).next_timeout(&way.carried).unwrap_or(Time::MAX);

@@ -120,16 +120,21 @@ impl SharedCell {
         }
     }
 
-    /// Lets calls come and go.
+    /// Lets calls come and go that have done so by now.
     pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
-        if self.cell.next_timeout().is_some_and(|due| due <= now) {
-            self.cell.on_timeout(now, &mut self.preempted, out);
+        while let Some(due) = self.cell.next_timeout()
+            && due <= now
+        {
+            self.cell.on_timeout(due, &mut self.preempted, out);
         }
     }
 
-    /// When a TTI begins, or a call begins or ends.
+    /// When a TTI begins, or a call begins or ends where that makes a difference: while nobody has anything to send or a
+    /// dedicated channel, it is noticed later.
     pub fn next_timeout(&self) -> Option<Time> {
-        [self.clock.next(), self.cell.next_timeout()].into_iter().flatten().min()
+        let is_used = !self.listed.down.is_empty() || !self.listed.up.is_empty() || self.cell.has_holders();
+        let calls = if is_used { self.cell.next_timeout() } else { None };
+        [self.clock.next(), calls].into_iter().flatten().min()
     }
 }
 

@@ -51,6 +51,11 @@ impl Admission {
         self.holders.retain(|holder| holder.terminal != terminal);
     }
 
+    /// Whether nobody holds a dedicated channel.
+    pub fn is_empty(&self) -> bool {
+        self.holders.is_empty()
+    }
+
     /// Another need or priority of a terminal, if it holds a channel.
     pub fn set(&mut self, terminal: u32, retention: u8, needs: f64) {
         if let Some(holder) = self.holders.iter_mut().find(|holder| holder.terminal == terminal) {

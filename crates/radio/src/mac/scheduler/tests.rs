@@ -264,6 +264,22 @@ fn a_terminal_with_a_longer_tti_takes_what_was_gathered_for_it() {
 }
 
 #[test]
+fn nobody_waits_for_those_who_owe_and_have_nothing_to_send() {
+    // Each block takes 0.55 of a TTI. Whoever is served first owes for it, and then has nothing to send any more.
+    for discipline in all_disciplines() {
+        let mut cell = Cell::of(discipline, &[72.0, 72.0, 72.0]);
+        cell.run(3);
+        for waiting in [[0, 1, 0], [0, 0, 1], [1, 0, 0]] {
+            cell.waiting = waiting.to_vec();
+            let before: u64 = cell.sent.iter().sum();
+            cell.run(4);
+            let sent = cell.sent.iter().sum::<u64>() - before;
+            assert!((4..=8).contains(&sent), "{discipline:?}: {sent} of one at a time");
+        }
+    }
+}
+
+#[test]
 fn what_is_given_back_is_there_for_the_next_tti() {
     let mut cell = Cell::of(Discipline::FairThroughput, &[960.0]);
     assert_eq!(cell.tti(1.0), [24]);

@@ -1,6 +1,7 @@
 use cellwind_engine::directions::Direction::{Down, Up};
 use cellwind_engine::distribution::SpanDistribution;
 use cellwind_engine::fact::FactKind;
+use cellwind_engine::machine::Machine;
 use cellwind_engine::time::Span;
 use cellwind_engine::units::{Probability, Rate, Size};
 
@@ -128,6 +129,23 @@ fn a_call_that_takes_all_blocks_the_data_for_as_long_as_it_lasts() {
     let access = saturated(&with(CellSettings { calls: Some(calls), ..cell(384) }), &[RadioSettings::default()], 6_000);
     assert_eq!(access.blocks(0, Down), 12 * 501); // 601 TTIs, of which those from 4000 to 4990 are taken
     assert_eq!(access.facts(FactKind::Calls), [(4_000, 1), (5_000, 0)]);
+}
+
+#[test]
+fn calls_that_nobody_notices_keep_nothing_going() {
+    let calls = CallSettings {
+        interval: SpanDistribution::Constant(Span::from_secs(4)),
+        duration: SpanDistribution::Constant(Span::from_secs(1)),
+        rate: Rate::from_kbps(384),
+    };
+    let mut access = Access::new(&with(CellSettings { calls: Some(calls), ..cell(384) }), &[RadioSettings::default()]);
+    access.send(0, 0, Down, 1, 1_000);
+    access.run(1_000);
+    assert_eq!(access.umts.next_timeout(), None);
+    // The call from 40 to 41 s is there all the same.
+    access.send(40_500, 0, Down, 2, 1_000);
+    access.run(60_000);
+    assert_eq!(access.times(0, Down), [30, 41_030]);
 }
 
 #[test]
