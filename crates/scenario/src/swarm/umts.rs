@@ -74,13 +74,60 @@ impl Draw {
             }
         });
         // The common channels carry PDUs of 42 octets at the most.
-        if mode == "am" && largest <= 42 && self.chance(0.6) {
-            let initial = self.choose(&["idle", "ura-pch", "cell-pch", "cell-fach", "cell-dch"]);
-            let (dch, fach) = (self.choose(&[100, 2_000, 5_000]), self.choose(&[500, 12_000]));
-            let times = format!("dch_inactivity = \"{dch} ms\", fach_inactivity = \"{fach} ms\"");
-            let setup = self.choose(&[50, 1_000]);
-            line(format!("rrc = {{ initial = \"{initial}\", {times}, dch_setup = \"{setup} ms\" }}"));
+        let has_rrc = mode == "am" && largest <= 42 && self.chance(0.6);
+        if has_rrc {
+            line(self.rrc());
         }
+        if self.chance(0.3) {
+            line(self.cell(has_rrc));
+        }
+    }
+
+    fn rrc(&mut self) -> String {
+        let initial = self.choose(&["idle", "ura-pch", "cell-pch", "cell-fach", "cell-dch"]);
+        let (connect_to, paging) =
+            (self.choose(&["cell-fach", "cell-dch"]), self.choose(&["cell-pch", "ura-pch", "idle"]));
+        let (dch, fach) = (self.choose(&[100, 2_000, 5_000]), self.choose(&[500, 12_000]));
+        let mut keys = vec![
+            format!("initial = \"{initial}\", connect_to = \"{connect_to}\", paging = \"{paging}\""),
+            format!("dch_inactivity = \"{dch} ms\", fach_inactivity = \"{fach} ms\""),
+            format!("dch_setup = \"{} ms\"", self.choose(&[0, 50, 1_000])),
+        ];
+        if self.chance(0.3) {
+            keys.push(format!(
+                "reselection = {{ interval = \"exponential {} s\", gap = \"900 ms\" }}",
+                self.between(3, 10)
+            ));
+        }
+        if self.chance(0.3) {
+            let slow = "{ rate = \"32 kbit/s\", tti = \"20 ms\" }";
+            let release = self.choose(&["periodic", "when-empty"]);
+            keys.push(format!(
+                "dch.oscillation = {{ fast_for = \"1 s\", slow_for = \"300 ms\", slow = {slow}, release = \"{release}\" }}"
+            ));
+        }
+        if self.chance(0.3) {
+            keys.push("dch.switching = { rates = [{ rate = \"144 kbit/s\", tti = \"20 ms\" }] }".into());
+        }
+        format!("rrc = {{ {} }}", keys.join(", "))
+    }
+
+    fn cell(&mut self, has_rrc: bool) -> String {
+        let scheduler = self.choose(&["fair-throughput", "fair-resource", "c-i", "proportional-fair"]);
+        let mut keys =
+            vec![format!("capacity = \"{} kbit/s\", scheduler = \"{scheduler}\"", self.choose(&[128, 384, 2_048]))];
+        if has_rrc && self.chance(0.5) {
+            keys.push(format!("guaranteed = \"{} kbit/s\"", self.choose(&[16, 64])));
+        }
+        if self.chance(0.4) {
+            let (interval, duration) =
+                (self.choose(&["3 s", "exponential 2 s"]), self.choose(&["500 ms", "exponential 1 s"]));
+            keys.push(format!(
+                "calls = {{ interval = \"{interval}\", duration = \"{duration}\", rate = \"{} kbit/s\" }}",
+                self.choose(&[12, 100])
+            ));
+        }
+        format!("cell = {{ {} }}", keys.join(", "))
     }
 
     fn unacknowledged(&mut self, mode: &str, is_hostile: bool) -> Vec<String> {
