@@ -67,6 +67,14 @@ impl<T> Directions<T> {
         }
     }
 
+    /// What one direction has and what the other has, to change.
+    pub fn both_mut(&mut self, direction: Direction) -> (&mut T, &mut T) {
+        match direction {
+            Direction::Down => (&mut self.down, &mut self.up),
+            Direction::Up => (&mut self.up, &mut self.down),
+        }
+    }
+
     /// The settings of one direction.
     pub fn get(&self, direction: Direction) -> &T {
         match direction {

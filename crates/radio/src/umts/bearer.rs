@@ -153,11 +153,7 @@ impl Bearer {
         // Its transmitter and its receiver: both ends have to do with it.
         for sending in Direction::BOTH {
             let (sends, receives) = (both.get(sending), both.get(sending.reverse()));
-            let Directions { down, up } = &mut self.ways;
-            let (own, other) = match sending {
-                Direction::Down => (down, up),
-                Direction::Up => (up, down),
-            };
+            let (own, other) = self.ways.both_mut(sending);
             let handed_up = &mut self.handed_up;
             self.entities.get_mut(sending).set_settings(
                 now,
@@ -347,11 +343,7 @@ impl Bearer {
                 self.tell_arrived(direction, &pdus, out);
             }
             let receiver = self.entities.get_mut(direction.reverse());
-            let Directions { down, up } = &mut self.ways;
-            let (sends, receives) = match direction {
-                Direction::Down => (up, down),
-                Direction::Up => (down, up),
-            };
+            let (receives, sends) = self.ways.both_mut(direction);
             let handed_up = &mut self.handed_up;
             out.speak_as(sends.part);
             for pdu in pdus.drain(..) {
@@ -375,11 +367,7 @@ impl Bearer {
 
     /// Timers of the entity that sends in a direction end.
     fn expire(&mut self, direction: Direction, now: Time, out: &mut Outbox) {
-        let Directions { down, up } = &mut self.ways;
-        let (way, back) = match direction {
-            Direction::Down => (down, up),
-            Direction::Up => (up, down),
-        };
+        let (way, back) = self.ways.both_mut(direction);
         let entity = self.entities.get_mut(direction);
         if way.rlc_due <= now {
             out.speak_as(way.part);
