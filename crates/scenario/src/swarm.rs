@@ -339,7 +339,8 @@ impl Draw {
             line(match self.between(0, 2) {
                 0 => format!("stay = \"exponential {} ms\"", self.between(200, 5_000)),
                 1 => "stay = \"uniform 1 s to 4 s\"".into(),
-                _ => format!("after = \"{} B\"", self.between(1, 60_000)),
+                // More than a segment: where every segment ends in a handover, no acknowledgement may ever get through.
+                _ => format!("after = \"{} B\"", self.between(5_000, 60_000)),
             });
             let next = |draw: &mut Self| states[draw.between(0, states.len() as u64 - 1) as usize].0.clone();
             let (one, other) = (next(self), next(self));
