@@ -73,18 +73,36 @@ fn unacknowledged_mode_says_in_bits_what_it_means() {
     }
 }
 
-/// Two entities that send each other packets of 1 to 400 octets; one PDU in ten is lost both ways. Without discard all arrives;
+/// Two entities that send each other packets of 1 to 400 octets, or some large ones among small ones; one PDU in ten is lost both ways. Without discard all arrives;
 /// with it SDUs are given up, and the receiver learns up to where from bits.
 #[test]
 fn acknowledged_mode_says_in_bits_what_it_means() {
     let formats = [StatusFormat::Bitmap, StatusFormat::List, StatusFormat::RelativeList];
     let sizes = [12, 42, 126, 127, 200];
     for (number, (pdu, special_he)) in sizes.into_iter().flat_map(|pdu| [(pdu, false), (pdu, true)]).enumerate() {
-        for (discard, max_dat) in [(Discard::None, 255), (Discard::MaxDat, 2), (Discard::MaxDat, 4)] {
+        let discards = [
+            (Discard::None, 255),
+            (Discard::MaxDat, 2),
+            (Discard::MaxDat, 4),
+            (Discard::Timer, 255),
+            (Discard::Timer, 1),
+        ];
+        for (discard, max_dat) in discards {
             let status = StatusSettings { piggyback: true, format: formats[number % 3], ..StatusSettings::default() };
             let delivery = [Delivery::InSequence, Delivery::OutOfSequence][number / 2 % 2];
-            let settings = AmSettings { discard, max_dat, special_he, status, delivery, ..AmSettings::default() };
-            let mut pair = Pair::new(&settings, pdu, 7 * number as u64 + u64::from(max_dat));
+            let mut settings = AmSettings { discard, max_dat, special_he, status, delivery, ..AmSettings::default() };
+            let (mut largest, mut blocks) = (400, (1200 / u32::from(pdu)).min(40));
+            if discard == Discard::Timer {
+                // A request is repeated before its answer can arrive.
+                (settings.discard_timer, settings.timer_mrw) = (Span::from_millis(90), Span::from_millis(20));
+                settings.max_mrw = 31;
+                if max_dat == 1 {
+                    // A large SDU ends in the PDU of small ones that entered long after it.
+                    (largest, blocks) = (u64::from(pdu) * 6, 1);
+                }
+            }
+            let format = Format { pdu, tti: Span::from_millis(10), blocks };
+            let mut pair = Pair::new(&settings, format, largest, 7 * number as u64 + u64::from(max_dat));
             for tti in 0..600 {
                 pair.step(tti, tti < 400);
             }
@@ -93,7 +111,7 @@ fn acknowledged_mode_says_in_bits_what_it_means() {
             assert!(a.2 > 50 && b.2 > 50, "{case}");
             if discard == Discard::None {
                 assert!(a.0 == a.2 && b.0 == b.2, "{case}");
-            } else if max_dat == 2 {
+            } else if max_dat < 4 {
                 assert!(a.1 > 0 && b.1 > 0, "{case}");
             }
             assert!(pdu < 20 || pair.piggybacked > 0, "nothing was piggybacked: {case}");
@@ -107,6 +125,8 @@ struct Pair {
     ways: [Way; 2],
     format: Format,
     draw: Stream,
+    /// Octets of the largest packet.
+    largest: u64,
     errors: IndependentErrors,
     piggybacked: u64,
 }
@@ -124,12 +144,12 @@ struct Way {
 }
 
 impl Pair {
-    fn new(settings: &AmSettings, pdu: u16, seed: u64) -> Self {
-        let format = Format { pdu, tti: Span::from_millis(10), blocks: (1200 / u32::from(pdu)).min(40) };
-        let size = IndicatorSize::of_amd(usize::from(pdu));
+    fn new(settings: &AmSettings, format: Format, largest: u64, seed: u64) -> Self {
+        let pdu = usize::from(format.pdu);
+        let size = IndicatorSize::of_amd(pdu);
         let way = || Way {
             carried: Carried::default(),
-            encoder: Encoder::new(usize::from(pdu), 2, size),
+            encoder: Encoder::new(pdu, 2, size),
             reassembler: AmReassembler::new(settings.receive_window, settings.delivery == Delivery::InSequence),
             in_flight: VecDeque::new(),
             seq: 0,
@@ -140,6 +160,7 @@ impl Pair {
             ways: [way(), way()],
             format,
             draw: Stream::new(seed, 0, "packets"),
+            largest,
             errors: IndependentErrors::new(Probability::new(0.1).unwrap(), Stream::new(seed, 0, "errors")),
             piggybacked: 0,
         }
@@ -160,7 +181,8 @@ impl Pair {
             let (Way { carried, seq, .. }, back) = if end == 0 { (first, second) } else { (second, first) };
             let entity = &mut self.entities[end];
             for _ in 0..if has_packets { self.draw.below(3) } else { 0 } {
-                let octets = 1 + self.draw.below(400) as u32;
+                let largest = if self.format.blocks > 1 || self.draw.below(4) == 0 { self.largest } else { 5 };
+                let octets = 1 + self.draw.below(largest) as u32;
                 let packet = Packet { seq: *seq, payload: octets, ..Packet::EMPTY };
                 entity.on_sdu(now, &packet, octets, carried, &mut out);
                 *seq += 1;

@@ -69,8 +69,8 @@ impl AmEntity {
         }
     }
 
-    /// Takes other settings over while it runs (§9.7.9). A change of the PDU size takes effect with the next new PDU; a
-    /// network would establish the entities anew.
+    /// Takes other settings over while it runs (§9.7.9). With another PDU size both entities are to be established anew behind
+    /// it.
     pub fn set_settings(
         &mut self,
         now: Time,
@@ -98,7 +98,7 @@ impl AmEntity {
             return;
         }
         if !self.transmitter.has_data(outgoing) {
-            self.transmitter.poller.catch_up(now);
+            self.transmitter.poller.resume(now);
         }
         outgoing.enter(now, packet, octets);
         let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, octets);

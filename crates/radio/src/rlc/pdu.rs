@@ -76,7 +76,7 @@ impl<'a> AmPdu<'a> {
             AmPdu::Data(data) => data.write(&mut writer, size, octets)?,
             AmPdu::Status(status) => {
                 writer.put(STATUS, 3);
-                status.write(&mut writer)?;
+                status.write_into(&mut writer, octets)?;
             }
             AmPdu::Reset(reset) => {
                 writer.put(RESET, 3);

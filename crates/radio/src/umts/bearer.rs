@@ -138,7 +138,8 @@ impl Bearer {
         Ok(())
     }
 
-    /// Changes the settings of one direction, and the delays of the nodes and PDCP for both.
+    /// Changes the settings of one direction, and the delays of the nodes and PDCP for both. Entities in acknowledged mode are
+    /// established anew for PDUs of another size, as all those of a window have the same (TS 25.322 §9.7.7).
     pub fn set_settings(
         &mut self,
         direction: Direction,
@@ -148,6 +149,7 @@ impl Bearer {
         out: &mut Outbox,
     ) {
         let both = &settings.directions;
+        let pdu = self.ways.get(direction).format.pdu;
         self.ways.get_mut(direction).set_settings(direction, both.get(direction), &settings.shared.delays);
         Direction::BOTH.iter().for_each(|&way| self.pdcp.get_mut(way).set_settings(&settings.shared.pdcp));
         // Its transmitter and its receiver: both ends have to do with it.
@@ -164,6 +166,9 @@ impl Bearer {
                 &mut |sdu: &Sdu| handed_up.push(*sdu),
             );
             self.hand_up(sending.reverse(), now, out);
+        }
+        if self.ways.get(direction).format.pdu != pdu && matches!(self.entities.get(direction), Entity::Am(_)) {
+            self.re_establish(out);
         }
         out.speak_as(self.ways.get(direction).part);
         out.fact(Fact::new(FactKind::SettingsChanged, FlowId::NONE));

@@ -236,3 +236,21 @@ fn terminals_do_not_feel_each_other_on_dedicated_channels() {
     together.left.retain(|left| left.1 < 4);
     assert_eq!(alone.left, together.left);
 }
+
+#[test]
+fn pdus_of_another_size_establish_both_ends_anew() {
+    let mut settings = settings();
+    let mut bench = Bench::new(&settings);
+    // 960 octets are 25 PDUs: of these 24 are sent from 10 and 20 ms on. Nothing of the second packet was sent.
+    bench.send(DOWN, 5, 1, 960);
+    bench.send(DOWN, 5, 2, 300);
+    bench.run_to(25);
+    settings.directions.down.pdu = Size::from_bytes(82);
+    bench.umts.set_settings(DOWN, bench.now, &settings, &mut bench.out);
+    bench.umts.check().unwrap();
+    // 300 octets are four PDUs of 80, which leave at 30 ms and arrive at 40.
+    bench.run_to(2000);
+    assert_eq!(bench.left, [(40, Stage::exit(DOWN).0, 2)]);
+    assert_eq!(bench.umts.traffic(DOWN).packets_dropped, 1);
+    assert_eq!(bench.umts.blocks(DOWN).sent, 24 + 4);
+}

@@ -116,7 +116,10 @@ impl Draw {
     /// Emits with some padding and parses again.
     fn am(&mut self, pdu: &AmPdu<'_>, size: IndicatorSize, needs: usize) -> Result<Vec<u8>, String> {
         let is_padded = match pdu {
-            AmPdu::Data(amd) => matches!(amd.tail, Tail::Padding | Tail::Status(_)),
+            AmPdu::Data(Amd { tail: Tail::Data | Tail::SduEnd, .. }) => false,
+            AmPdu::Data(Amd { tail: Tail::Status(status), .. }) | AmPdu::Status(status) => {
+                status.end != StatusEnd::Full
+            }
             _ => true,
         };
         let octets = needs + if is_padded { self.below(5) as usize } else { 0 };
@@ -193,9 +196,14 @@ impl Draw {
     }
 
     fn status(&mut self) -> Status {
-        let fields = (0..self.below(4)).map(|_| self.super_field()).collect();
-        let end = if self.below(2) == 0 { StatusEnd::NoMore } else { StatusEnd::Ack(self.sn()) };
-        Status { fields, end }
+        let fields: Vec<SuperField> = (0..self.below(4)).map(|_| self.super_field()).collect();
+        let full = Status { fields, end: StatusEnd::Full };
+        let end = match self.below(3) {
+            0 => StatusEnd::NoMore,
+            1 if !full.fields.is_empty() && full.octets().is_some() => StatusEnd::Full,
+            _ => StatusEnd::Ack(self.sn()),
+        };
+        Status { end, ..full }
     }
 
     fn super_field(&mut self) -> SuperField {

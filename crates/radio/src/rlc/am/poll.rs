@@ -145,6 +145,12 @@ impl Poller {
         self.is_due = false;
     }
 
+    /// There is data again at `now`, after a time without any: a poll whose prohibition ended in it is not made up for.
+    pub fn resume(&mut self, now: Time) {
+        self.is_due &= self.is_prohibited(now);
+        self.catch_up(now);
+    }
+
     #[inline]
     fn is_prohibited(&self, now: Time) -> bool {
         self.prohibited_until.is_some_and(|until| now < until)
@@ -224,14 +230,16 @@ impl Poller {
         (polled < end).then_some(polled)
     }
 
-    /// Timer_Poll stops when all below the VT(S) it remembers is acknowledged, or the last of it negatively (§9.5 a).
+    /// Timer_Poll stops when all below the VT(S) it remembers is acknowledged (§9.5 a).
     #[inline]
-    pub fn on_status(&mut self, vt_a: u64, is_missing: impl FnOnce(u64) -> bool) {
-        if let Some((_, vt_s)) = self.timer_poll
-            && (vt_a >= vt_s || is_missing(vt_s - 1))
-        {
-            self.timer_poll = None;
-        }
+    pub fn on_acknowledged(&mut self, vt_a: u64) {
+        self.timer_poll = self.timer_poll.filter(|&(_, vt_s)| vt_a < vt_s);
+    }
+
+    /// It also stops when the last PDU below that VT(S) is acknowledged negatively.
+    #[inline]
+    pub fn on_missing(&mut self, count: u64) {
+        self.timer_poll = self.timer_poll.filter(|&(_, vt_s)| vt_s - 1 != count);
     }
 
     /// Timers that have come due; `has_data` tells whether there is something to send or unacknowledged.
@@ -249,7 +257,7 @@ impl Poller {
     }
 
     /// Puts Timer_Poll_Periodic to its next expiry behind `now`; those before found nothing to poll for.
-    pub fn catch_up(&mut self, now: Time) {
+    fn catch_up(&mut self, now: Time) {
         if let (Some(due), Some(period)) = (self.periodic_at, self.periodic)
             && due <= now
         {

@@ -93,7 +93,10 @@ impl Receiver {
         self.status = settings.status.clone();
         if settings.delivery != self.delivery {
             self.delivery = settings.delivery;
-            self.deliver(self.vr_r, self.vr_h, carried, delivered);
+            // Behind a reset of which the transmitter does not know yet, its PDUs are none of those that VR(R) is above.
+            if self.vr_r <= carried.sent_to {
+                self.deliver(self.vr_r, self.vr_h, carried, delivered);
+            }
         }
     }
 
@@ -204,7 +207,9 @@ impl Receiver {
             self.answer = Some((0, self.vr_r));
             return;
         }
-        let mut ends_there = 0;
+        // §9.2.2.11.8: N counts from the first SDU that ends in that PDU, which may be settled already.
+        let settled = (carried.start()..carried.settled).rev();
+        let mut ends_there = settled.take_while(|&ordinal| carried.sdu(ordinal).last == sn).count() as u8;
         for ordinal in carried.settled..carried.laid {
             let sdu = *carried.sdu(ordinal);
             ends_there += u8::from(sdu.last == sn);
@@ -262,7 +267,8 @@ impl Receiver {
     ) {
         let from = self.rest_from.unwrap_or(self.vr_r).max(self.vr_r);
         if self.rest_from.is_none() {
-            self.told_missing = 0;
+            // What triggers a report between its parts asks for another one.
+            (self.is_due, self.told_missing) = (false, 0);
         }
         let told = self.held().describe(self.status.format, from, room.saturating_sub(ACK_BITS), &mut status.fields);
         if told > from {
@@ -279,7 +285,6 @@ impl Receiver {
 
     /// The last STATUS PDU of a report was submitted.
     fn on_reported(&mut self, now: Time, incoming: Format, is_piggybacked: bool, out: &mut Outbox) {
-        self.is_due = false;
         self.prohibited_until = self.status.prohibit.span().map(|span| now + span);
         if let Some(timer) = self.status.estimated_pdu_counter.span()
             && self.told_missing > 0

@@ -57,7 +57,8 @@ impl Held<'_> {
         // §9.2.2.11: nothing is told of PDUs from VR(H) on, so the last octet ends there.
         let mut next = from;
         let mut whole = self.vr_h;
-        if self.may_begin_before {
+        // A later part of a report tells nothing twice (§11.5.2.2).
+        if self.may_begin_before && from == self.vr_r {
             next = self.vr_h - (self.vr_h - from).next_multiple_of(8);
         } else {
             whole = from + (self.vr_h - from) / 8 * 8;
@@ -190,6 +191,18 @@ mod tests {
         assert_eq!((fields.len(), told), (2, 28 * 8 - 4));
         let (fields, told) = describe(StatusFormat::List, &[1, 3, 5, 7], 8 + 16 + 16 + 15);
         assert_eq!((fields, told), (vec![SuperField::List(vec![(0, 0), (2, 0)])], 4));
+    }
+
+    #[test]
+    fn a_later_part_begins_where_the_one_before_ended() {
+        // 54 PDUs were told of, and VR(H) has moved on by six since.
+        let mut ring = Ring::new();
+        let base = Sn::MODULUS;
+        ring.set(base + 59, base + 60);
+        let held = Held { vr_r: base, vr_h: base + 60, got: &ring, may_begin_before: true };
+        let mut fields = Vec::new();
+        assert_eq!(held.describe(StatusFormat::Bitmap, base + 54, 100, &mut fields), base + 60);
+        assert_eq!(fields, [SuperField::List(vec![(54, 4)])]);
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl<'a> Amd<'a> {
             // §9.2.1.6: a reserved bit of zero stands for D/C.
             writer.put(0, 1);
             writer.put(STATUS, 3);
-            status.write(writer)?;
+            status.write_into(writer, octets)?;
         }
         Ok(())
     }

@@ -33,6 +33,11 @@ impl<'a> Reader<'a> {
         Ok(self.take(bits)? as u16)
     }
 
+    /// Whether all bits are taken.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.taken == self.octets.len() * 8
+    }
+
     /// What follows, from the next whole octet on.
     pub(super) fn rest(self) -> &'a [u8] {
         &self.octets[self.taken.div_ceil(8)..]
@@ -83,6 +88,11 @@ impl Writer {
     /// Octets begun.
     pub(super) fn octets(&self) -> usize {
         self.octets.len()
+    }
+
+    /// Whether the last octet is full.
+    pub(super) fn is_whole(&self) -> bool {
+        self.free == 0
     }
 
     /// The PDU of `octets`; padding is zeros here and may be anything (§9.2.2.10).

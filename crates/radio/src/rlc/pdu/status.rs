@@ -8,15 +8,17 @@ use super::{EmitError, ParseError, RelativeList};
 pub struct Status {
     /// The super-fields before the last.
     pub fields: Vec<SuperField>,
-    /// The last super-field, behind which all is padding.
+    /// What ends them; behind it all is padding.
     pub end: StatusEnd,
 }
 
-/// A super-field that ends a STATUS PDU.
+/// What ends a STATUS PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusEnd {
     /// No More Data.
     NoMore,
+    /// Nothing, as the super-fields fill the PDU to its last bit (§11.5.2.2).
+    Full,
     /// Acknowledges all AMD PDUs below this sequence number that no other super-field tells erroneous (LSN).
     Ack(u16),
 }
@@ -74,13 +76,16 @@ impl Status {
         let mut writer = Writer::new();
         writer.put(0, 4);
         self.write(&mut writer).ok()?;
-        Some(writer.octets())
+        (self.end != StatusEnd::Full || writer.is_whole()).then_some(writer.octets())
     }
 
     /// Reads what follows the PDU type.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let mut fields = Vec::new();
         let end = loop {
+            if !fields.is_empty() && reader.is_at_end() {
+                break StatusEnd::Full;
+            }
             match reader.take(4)? {
                 NO_MORE => break StatusEnd::NoMore,
                 ACK => break StatusEnd::Ack(reader.take_u16(12)?),
@@ -90,13 +95,20 @@ impl Status {
         Ok(Status { fields, end })
     }
 
-    /// Writes what follows the PDU type.
-    pub(super) fn write(&self, writer: &mut Writer) -> Result<(), EmitError> {
+    /// Writes what follows the PDU type, for a PDU of `octets`.
+    pub(super) fn write_into(&self, writer: &mut Writer, octets: usize) -> Result<(), EmitError> {
+        self.write(writer)?;
+        let is_full = writer.is_whole() && writer.octets() >= octets;
+        if self.end == StatusEnd::Full && !is_full { Err(EmitError::UnmarkedPadding) } else { Ok(()) }
+    }
+
+    fn write(&self, writer: &mut Writer) -> Result<(), EmitError> {
         for field in &self.fields {
             field.write(writer)?;
         }
         match self.end {
             StatusEnd::NoMore => writer.put(NO_MORE, 4),
+            StatusEnd::Full => {}
             StatusEnd::Ack(lsn) => {
                 writer.put(ACK, 4);
                 writer.put_field("lsn", u32::from(lsn), 12)?;

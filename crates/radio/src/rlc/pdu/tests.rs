@@ -85,6 +85,11 @@ fn status_pdus() {
     octets.push(0x00);
     status_is(&[bitmap], NO_MORE, &octets);
     status_is(&[SuperField::Poll(0x1ff)], NO_MORE, &[0x08, 0x1f, 0xf0]);
+    // §11.5.2.2: nothing ends what fills the PDU, a MRW_ACK of twenty bits here; in a larger PDU that would be padding.
+    let answer = SuperField::MoveReceivingWindowAck { n: 2, sn: 0x123 };
+    status_is(std::slice::from_ref(&answer), StatusEnd::Full, &[0x07, 0x21, 0x23]);
+    let status = AmPdu::Status(Status { fields: vec![answer], end: StatusEnd::Full });
+    assert_eq!(status.emit(IndicatorSize::Seven, 4), Err(EmitError::UnmarkedPadding));
 }
 
 /// §9.2.2.11.6: 10, then a burst of three (0001, 011 1), 20 at a distance of 7 (111 1), 100 at one of 80, which is 1 010 000

@@ -166,3 +166,40 @@ fn a_full_buffer_and_a_full_queue_drop_what_comes() {
     (0..2).for_each(|_| pair.enter(0, 100));
     assert_eq!((pair.dropped(0), pair.ways[0].held_octets()), (1, 200));
 }
+
+/// An SDU of 220 octets in PDUs 0 to 5, of which the last also has two small ones, and is lost for a while; none but the
+/// first may be given up before PDU 5 arrives.
+fn shares_its_last_pdu(enters: [u64; 2], discard_timer: u64, lost_to: u64) -> Pair {
+    let settings = AmSettings { discard_timer: TTI * discard_timer, timer_mrw: TTI * 2, ..settings(Discard::Timer, 1) };
+    let mut pair = Pair::new(&settings, 42, 1);
+    pair.enter(0, 220);
+    for tti in enters {
+        while pair.tti < tti {
+            pair.step();
+        }
+        pair.enter(0, 5);
+    }
+    pair.lose.extend((5..=lost_to).map(|tti| (0, tti, Some(5))));
+    pair
+}
+
+#[test]
+fn a_repeated_request_discards_nothing_more() {
+    let mut pair = shares_its_last_pdu([4, 4], 8, 10);
+    pair.lose.push((1, 9, None));
+    pair.run_to(30);
+    // The answer to the first request is lost, the second one comes while PDU 5 is still missing.
+    let requests: Vec<_> = pair.all_sent(0).into_iter().filter(|(_, line)| line.starts_with("MRW")).collect();
+    assert_eq!(requests[..2], [(8, "MRW5.1"), (10, "MRW5.1")]);
+    assert_eq!((pair.delivered[0].as_slice(), pair.dropped(0)), ([1, 2].as_slice(), 1));
+}
+
+#[test]
+fn a_request_counts_the_sdus_that_an_earlier_one_has_discarded() {
+    // The first two SDUs expire one behind the other: §9.2.2.11.8 counts both.
+    let mut pair = shares_its_last_pdu([2, 4], 8, 10);
+    pair.run_to(30);
+    let requests: Vec<_> = pair.all_sent(0).into_iter().filter(|(_, line)| line.starts_with("MRW")).collect();
+    assert_eq!(requests[..2], [(8, "MRW5.1"), (10, "MRW5.2")]);
+    assert_eq!((pair.delivered[0].as_slice(), pair.dropped(0)), ([2].as_slice(), 2));
+}

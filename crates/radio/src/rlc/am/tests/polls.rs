@@ -48,6 +48,10 @@ fn a_deferred_poll_is_forgotten_when_all_is_acknowledged() {
     pair.ends[1].entity.set_settings(now, (&plain(), &reporting), (format, format), way, &mut |_| ());
     pair.run_to(12);
     assert_eq!(pair.all_sent(0), [(0, "0P"), (1, "1")]);
+    // Nor does it come with the first PDU of what enters later.
+    pair.enter(0, 39 * 10);
+    pair.run_to(15);
+    assert_eq!(pair.all_sent(0)[2..], [(13, "2-5"), (14, "6-9"), (15, "10-11P")]);
 }
 
 #[test]

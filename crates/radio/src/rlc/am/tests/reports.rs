@@ -190,3 +190,40 @@ fn a_drained_direction_begins_anew() {
     assert_eq!(pair.delivered[0].last(), Some(&9));
     assert_eq!((pair.ways[0].held_octets(), pair.ends[0].entity.buffered(&pair.ways[0])), (0, 0));
 }
+
+#[test]
+fn a_trigger_between_the_parts_of_a_report_makes_another_report() {
+    // PDUs of 12 octets: a STATUS PDU has room for four pairs and the ACK.
+    let poll = PollSettings { last_pdu: true, ..plain().poll };
+    let status = StatusSettings { format: StatusFormat::List, ..plain().status };
+    let settings = AmSettings { poll, status, ..plain() };
+    let mut pair = Pair::of([&settings, &settings], 12, [16, 1]);
+    (0..14).for_each(|_| pair.enter(0, 9));
+    pair.lose.extend([1, 3, 5, 7, 9, 11].map(|sn| (0, 0, Some(sn))));
+    pair.step();
+    // Its poll arrives behind the first part.
+    pair.enter(0, 9);
+    pair.run_to(3);
+    assert_eq!(pair.all_sent(1), [(1, "!1,3,5,7 A1"), (2, "!9,11 A1"), (3, "!9,11 A15")]);
+}
+
+#[test]
+fn a_window_that_grows_does_not_belie_a_bitmap_on_its_way() {
+    let status = StatusSettings { missing_pdu: true, ..plain().status };
+    let settings = AmSettings { window: 2047, receive_window: 2047, status, ..plain() };
+    let mut pair = Pair::new(&settings, 42, 8);
+    (0..5).for_each(|_| pair.enter(0, 39));
+    pair.lose.push((0, 0, Some(1)));
+    pair.run_to(1);
+    // The bitmap began three PDUs before the window.
+    assert_eq!(pair.sent(1, 1), "!1 A5");
+    let larger = AmSettings { window: 4095, receive_window: 4095, ..settings };
+    let (now, format) = (pair.now(), pair.ends[0].format);
+    for end in [0, 1] {
+        let way = &mut pair.ways[1 - end];
+        pair.ends[end].entity.set_settings(now, (&larger, &larger), (format, format), way, &mut |_| ());
+    }
+    pair.run_to(5);
+    assert_eq!(pair.all_sent(0), [(0, "0-4"), (2, "(1)")]);
+    assert_eq!(pair.delivered[0], [0, 1, 2, 3, 4]);
+}

@@ -1,6 +1,7 @@
 //! The reset procedure, and establishing anew.
 
 use super::*;
+use crate::settings::Delivery;
 
 /// A reset after two transmissions, with three attempts to reset.
 fn settings() -> AmSettings {
@@ -99,4 +100,25 @@ fn erroneous_numbers_in_a_report_reset_the_entities() {
     pair.run_to(5);
     assert_eq!(pair.sent(0, 1), "RESET0");
     assert_eq!(pair.sent(1, 2), "RESETACK0");
+}
+
+#[test]
+fn another_order_of_delivery_in_the_middle_of_a_reset_hands_nothing_up() {
+    let poll = PollSettings { last_pdu: true, timer: ttis(5), ..plain().poll };
+    let settings = AmSettings { discard: Discard::Reset, max_dat: 2, poll, timer_rst: TTI * 10, ..plain() };
+    let arbitrary = AmSettings { delivery: Delivery::OutOfSequence, ..settings.clone() };
+    let mut pair = Pair::new(&arbitrary, 42, 4);
+    (0..2).for_each(|_| pair.enter(0, 39));
+    pair.lose.extend((0..100).map(|tti| (0, tti, Some(0))));
+    while pair.count(FactKind::ResetDone) == 0 {
+        pair.step();
+    }
+    // The receiver has begun anew, and the transmitter has not heard of it.
+    let (now, format) = (pair.now(), pair.ends[1].format);
+    let mut delivered = 0;
+    let way = &mut pair.ways[0];
+    pair.ends[1].entity.set_settings(now, (&settings, &settings), (format, format), way, &mut |_| delivered += 1);
+    assert_eq!(delivered, 0);
+    pair.run_to(pair.tti + 5);
+    assert_eq!((pair.count(FactKind::ResetDone), pair.delivered[0].len() as u64 + pair.dropped(0)), (2, 2));
 }

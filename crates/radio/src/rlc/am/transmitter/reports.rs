@@ -23,7 +23,7 @@ impl Transmitter {
         }
         let lsn = match status.end {
             StatusEnd::Ack(lsn) => Some(Sn::new(lsn).count_from(self.vt_a)),
-            StatusEnd::NoMore => None,
+            StatusEnd::NoMore | StatusEnd::Full => None,
         };
         // §10.1: erroneous sequence numbers.
         if lsn.is_some_and(|lsn| lsn > self.vt_s) {
@@ -37,8 +37,7 @@ impl Transmitter {
         if carried.held_octets() != held {
             self.tell_occupancy(carried, out);
         }
-        let missing = (&self.missing, &self.spent);
-        self.poller.on_status(self.vt_a, |count| missing.0.get(count) || missing.1.get(count));
+        self.poller.on_acknowledged(self.vt_a);
         if self.spent_count == 0 { Verdict::Fine } else { self.on_spent(carried) }
     }
 
@@ -109,8 +108,9 @@ impl Transmitter {
     }
 
     fn note_bitmap(&mut self, first: u16, bits: &[u8]) -> Option<u64> {
-        // §9.2.2.11.5: it begins at most seven PDUs before VR(R), which is not below VT(A), and none with large windows.
-        let before = if self.window < Sn::MODULUS / 2 { 7 } else { 0 };
+        // §9.2.2.11.5: it begins at most seven PDUs before VR(R), which is not below VT(A), and none with large windows. What
+        // tells is how far PDUs were sent, as the window may have grown since the report was made.
+        let before = if self.vt_s - self.vt_a <= Sn::MODULUS - 8 { 7 } else { 0 };
         let base = Sn::new(first).count_from(self.vt_a - before);
         let mut lowest = u64::MAX;
         for (place, &octet) in bits.iter().enumerate() {
@@ -132,6 +132,7 @@ impl Transmitter {
     /// A PDU is missing at the receiver; it is resent unless it was discarded, or sent as often as it may.
     #[inline]
     fn note_missing(&mut self, count: u64) {
+        self.poller.on_missing(count);
         if count < self.floor {
             return;
         }
