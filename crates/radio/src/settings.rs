@@ -47,7 +47,7 @@ pub struct BlockArqSettings {
 
 impl BlockArqSettings {
     fn default_tti() -> Span {
-        Span::from_millis(20) // Lundsten Table 2; TS 25.302 §7.1.6 allows 10, 20, 40 and 80 ms
+        Span::from_millis(20) // Lundsten Table 2; TS 25.302 §7.1.6† allows 10, 20, 40 and 80 ms
     }
 
     /// Takes the value of one key over from `other`.

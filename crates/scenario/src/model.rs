@@ -141,7 +141,7 @@ pub struct Terminal {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c_to_i: Option<Decibels>,
     /// Traffic handling priority in its cell, 1 before 2 before 3; absent means the background class, which comes last
-    /// (TS 23.107 §6.4.3).
+    /// (TS 23.107 §6.4.3†).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3))]
     pub thp: Option<u8>,

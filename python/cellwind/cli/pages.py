@@ -113,6 +113,8 @@ class _ScenarioPage:
             name = self._queue.pop(0)
             definition = self._definitions[name]
             lines += ["", f"## {_heading(name)}", "", *_paragraphs(definition), *self._body(definition)]
+        if any("†" in line for line in lines):
+            lines += ["", "† From memory, not checked against the text."]
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
     def _body(self, schema: Schema) -> list[str]:

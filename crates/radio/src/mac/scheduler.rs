@@ -117,7 +117,7 @@ impl Scheduler {
         }
         let mut left = resource;
         let mut rest = &mut entries[..];
-        // TS 23.107 §6.4.3: traffic handling priority comes before all else.
+        // TS 23.107 §6.4.3†: traffic handling priority comes before all else.
         for priority in PriorityLevel::ALL {
             let (class, others) = share::split(rest, |entry| entry.priority == priority);
             rest = others;

@@ -208,7 +208,7 @@ pub struct StatusSettings {
     pub window: Option<u16>,
     /// How missing PDUs are told.
     pub format: StatusFormat,
-    /// Puts a report into the padding of a PDU where it fits (TS 25.322 §9.2.1.7).
+    /// Puts a report into the padding of a PDU where it fits (TS 25.322 §9.2.1.6 and §11.5.2.1).
     pub piggyback: bool,
 }
 

@@ -23,7 +23,7 @@ impl Checker<'_> {
     pub(super) fn radio(&self, name: &str, terminal: &Terminal) -> Result<(), ScenarioError> {
         let blame = |key: &str, error| Err(self.place(&["terminal", name, key], error));
         if let Some(thp) = terminal.thp.filter(|thp| !(1..=MOST_THP).contains(thp)) {
-            let allowed = format!("1 to {MOST_THP}, or none for the background class (TS 23.107 §6.4.3)");
+            let allowed = format!("1 to {MOST_THP}, or none for the background class (TS 23.107)");
             return blame("thp", out_of_range(thp, &allowed));
         }
         if let Some(arp) = terminal.arp.filter(|arp| !(1..=MOST_ARP).contains(arp)) {

@@ -45,14 +45,14 @@ fn check_rrc(rrc: &RrcSettings, umts: &UmtsSettings) -> Result<(), Found> {
             let keys = if place == 0 { common } else { DCH };
             if !TTIS.contains(&channel.tti) {
                 let found = format!("{} in the channel of {}", channel.tti, channel.rate);
-                return Err((keys, out_of_range(found, "10 ms, 20 ms, 40 ms or 80 ms (TS 25.302 §7.1.6)")));
+                return Err((keys, out_of_range(found, "10 ms, 20 ms, 40 ms or 80 ms (TS 25.302)")));
             }
             if own.format_on(channel).is_none() {
                 let error =
                     ScenarioError::new(Mistake::PduTooLarge, "the PDU does not fit into a TTI of every channel")
                         .found(format!("{} for {}", channel.rate, channel.tti))
                         .allowed(format!(
-                            "at least {} in each TTI, the payload of a PDU of {} (TS 25.302 §7.1.4)",
+                            "at least {} in each TTI, the payload of a PDU of {} (TS 25.302)",
                             Size::from_bytes(own.payload()),
                             own.pdu
                         ));
@@ -117,7 +117,7 @@ fn rates(switching: &RateSwitching, umts: &UmtsSettings, direction: Direction) -
 fn check_cell(cell: &CellSettings, umts: &UmtsSettings) -> Result<(), Found> {
     let keys: Keys = &[&["cell", "tti"], &["cell"]];
     if !TTIS.contains(&cell.tti) {
-        return Err((keys, out_of_range(cell.tti, "10 ms, 20 ms, 40 ms or 80 ms (TS 25.302 §7.1.6)")));
+        return Err((keys, out_of_range(cell.tti, "10 ms, 20 ms, 40 ms or 80 ms (TS 25.302)")));
     }
     let shortest = Direction::BOTH.iter().flat_map(|&way| channels(umts, way)).map(|channel| channel.tti).min();
     if let Some(shortest) = shortest

@@ -12,7 +12,7 @@ use crate::error::{Mistake, ScenarioError};
 pub(super) type Found = (Keys, ScenarioError);
 pub(super) type Keys = &'static [&'static [&'static str]];
 
-/// The TTIs of a dedicated channel (TS 25.302 §7.1.6).
+/// The TTIs of a dedicated channel (TS 25.302 §7.1.6†).
 pub(super) const TTIS: [Span; 4] =
     [Span::from_millis(10), Span::from_millis(20), Span::from_millis(40), Span::from_millis(80)];
 /// The largest packet that usually comes, to which windows are compared.
@@ -33,7 +33,7 @@ pub fn modes(down: &BearerSettings, up: &BearerSettings) -> Result<(), Found> {
 /// Checks one direction of a bearer.
 pub fn bearer(bearer: &BearerSettings) -> Result<(), Found> {
     if !TTIS.contains(&bearer.tti) {
-        let error = out_of_range(bearer.tti, "10 ms, 20 ms, 40 ms or 80 ms (TS 25.302 §7.1.6)");
+        let error = out_of_range(bearer.tti, "10 ms, 20 ms, 40 ms or 80 ms (TS 25.302)");
         return Err((&[&["tti"]], error));
     }
     let (smallest, largest) = bearer.rlc.pdu_sizes();
@@ -49,7 +49,7 @@ pub fn bearer(bearer: &BearerSettings) -> Result<(), Found> {
             .found(format!("a PDU of {} with {payload} of payload", bearer.pdu))
             .allowed(format!(
                 "at most {capacity} of payload besides {header} B of header, since {} for {} carry no more \
-                 (TS 25.302 §7.1.4)",
+                 (TS 25.302)",
                 bearer.rate, bearer.tti
             ));
         return Err((&[&["pdu"], &["rate"], &["tti"]], error));
@@ -146,7 +146,7 @@ pub fn warnings(bearer: &BearerSettings) -> Vec<String> {
     if status.periodic.span().is_some_and(|period| period <= bearer.tti) {
         warnings.push(format!(
             "`status.periodic` is not longer than a TTI of {}: reports go before data, which may find no room \
-             (TS 25.322 §11.5.2.2)",
+             (TS 25.322 §11.5.1)",
             bearer.tti
         ));
     }

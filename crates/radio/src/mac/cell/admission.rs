@@ -22,7 +22,7 @@ const NOTHING: f64 = 1e-9;
 impl Admission {
     /// Admits a terminal that needs a part of the cell, of which `free` is there for all, or says that it cannot.
     ///
-    /// TS 23.107 §6.4.3: where it does not fit, those of lower priority give way, the lowest first and of these the last that
+    /// TS 23.107 §6.4.3†: where it does not fit, those of lower priority give way, the lowest first and of these the last that
     /// came; their numbers are added to `preempted`. Nobody gives way when that would not be enough.
     pub fn admit(&mut self, terminal: u32, retention: u8, needs: f64, free: f64, preempted: &mut Vec<u32>) -> bool {
         debug_assert!(self.holders.iter().all(|holder| holder.terminal != terminal), "{terminal} is admitted twice");

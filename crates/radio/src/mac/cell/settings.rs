@@ -39,7 +39,7 @@ pub struct CellSettings {
 
 impl CellSettings {
     fn default_tti() -> Span {
-        Span::from_millis(10) // the shortest of TS 25.302 §7.1.6, so that it divides all others
+        Span::from_millis(10) // the shortest of TS 25.302 §7.1.6†, so that it divides all others
     }
 
     fn default_eb_n0() -> Decibels {
@@ -116,7 +116,7 @@ impl RadioSettings {
 
     /// Allocation/retention priority; a smaller number comes first.
     pub fn retention(&self) -> u8 {
-        self.arp.unwrap_or(15) // TS 25.413 §9.2.1.3†: no priority
+        self.arp.unwrap_or(15) // TS 25.413 §9.2.1.3: no priority; the values are those of TS 36.423 §9.2.31, which took them over
     }
 }
 
