@@ -1,7 +1,8 @@
 //! The accesses there are: their settings, and the machines they are made of.
 //!
 //! An access is one part with a small interface. Adding one takes a module with its settings and its machine, a variant
-//! in each of the two enums here, and a file of checks beside the others of the scenario.
+//! in each of the two enums here, whose methods are what the rest of the house asks, and checks beside the others of the
+//! scenario.
 
 use cellwind_engine::deserialize_by_type;
 use cellwind_engine::directions::{Direction, Directions};
@@ -19,7 +20,7 @@ use serde::Serialize;
 use crate::block_arq::BlockArq;
 use crate::blocks::Blocks;
 use crate::errors::settings::ErrorSettings;
-use crate::mac::cell::settings::RadioSettings;
+use crate::mac::cell::settings::{CellSettings, RadioSettings};
 use crate::settings::BlockArqSettings;
 use crate::umts::Umts;
 use crate::umts::settings::{UmtsSettings, channels};
@@ -117,6 +118,14 @@ impl Access {
             Access::BlockArq(both) => Some(&mut both.get_mut(direction).errors),
             Access::Link(_) => None,
             Access::Umts(umts) => Some(&mut umts.directions.get_mut(direction).errors),
+        }
+    }
+
+    /// The cell whose capacity its terminals share; none where each has its own.
+    pub fn cell(&self) -> Option<&CellSettings> {
+        match self {
+            Access::BlockArq(_) | Access::Link(_) => None,
+            Access::Umts(umts) => umts.shared.cell.as_ref(),
         }
     }
 

@@ -12,10 +12,7 @@ const MOST_THP: u8 = 3;
 
 /// The cells of a scenario.
 fn cells(scenario: &Scenario) -> impl Iterator<Item = &CellSettings> {
-    scenario.access.values().filter_map(|access| match access {
-        Access::Umts(umts) => umts.shared.cell.as_ref(),
-        Access::BlockArq(_) | Access::Link(_) => None,
-    })
+    scenario.access.values().filter_map(Access::cell)
 }
 
 impl Checker<'_> {
