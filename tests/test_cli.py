@@ -307,6 +307,16 @@ def test_a_closed_pipe_is_no_failure(command: tuple[str, ...], tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_exit_code_stays_where_nobody_reads_the_complaint(tmp_path: Path) -> None:
+    """By a reader of standard error that is gone; what is left in its buffer is tried again at the end."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(words("check", "nowhere.toml"), cwd=tmp_path, stderr=writer, env=environment, check=False)
+    os.close(writer)
+    assert done.returncode == 2
+
+
 def test_output_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """By printing to a full device."""
     if not Path("/dev/full").exists():

@@ -60,9 +60,12 @@ def flush() -> None:
 
 def complain(text: str) -> None:
     """Prints a text to standard error; nobody reading it is no error."""
-    with contextlib.suppress(OSError):
+    try:
         sys.stderr.write(text.rstrip("\n") + "\n")
         sys.stderr.flush()
+    except OSError:
+        # What is left in the buffer would be tried again at the end, with an exit code of the interpreter's own.
+        _discard(sys.stderr)
 
 
 def width() -> int:
@@ -134,19 +137,18 @@ def _write(text: str) -> bool:
         sys.stdout.flush()
         return True
     except BrokenPipeError:
-        _discard_stdout()
+        _discard(sys.stdout)
         return False
     except OSError as error:
         is_closed_terminal = error.errno == errno.EIO and stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode)
-        _discard_stdout()
+        _discard(sys.stdout)
         if is_closed_terminal:
             return False
         raise OutputError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
-def _discard_stdout() -> None:
+def _discard(stream: TextIO) -> None:
     """Lets everything still buffered, and whatever follows, vanish quietly."""
-    stream: TextIO = sys.stdout
     with contextlib.suppress(OSError, ValueError, AttributeError):
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, stream.fileno())
