@@ -164,7 +164,7 @@ pub struct PollSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub window: Option<u8>,
-    /// Timer_Poll_Periodic: again and again after this time.
+    /// Timer_Poll_Periodic: again and again after this time, 10 ms or more.
     pub periodic: Timer,
     /// Timer_Poll: when a poll was not answered for this long. Without it a bearer whose last poll is lost may stand still
     /// (Teyeb, appendix C).
@@ -194,7 +194,7 @@ impl Default for PollSettings {
 pub struct StatusSettings {
     /// When it receives a new PDU while others are missing.
     pub missing_pdu: bool,
-    /// Timer_Status_Periodic: again and again after this time.
+    /// Timer_Status_Periodic: again and again after this time, 10 ms or more.
     pub periodic: Timer,
     /// Timer_Status_Prohibit: the shortest time between two reports; what asks for one meanwhile is deferred to its end.
     pub prohibit: Timer,

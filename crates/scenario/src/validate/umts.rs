@@ -15,6 +15,8 @@ pub(super) type Keys = &'static [&'static [&'static str]];
 /// The TTIs of a dedicated channel (TS 25.302 §7.1.6†).
 pub(super) const TTIS: [Span; 4] =
     [Span::from_millis(10), Span::from_millis(20), Span::from_millis(40), Span::from_millis(80)];
+/// The least period of polls and of status reports: each is an event of its own, and a TTI sends one at most.
+const LEAST_PERIOD: Span = TTIS[0];
 /// The largest packet that usually comes, to which windows are compared.
 const USUAL_PACKET: u64 = 1_500;
 
@@ -74,6 +76,17 @@ fn takes_time(keys: Keys, span: Span, clause: &str) -> Result<(), Found> {
     }
 }
 
+/// TS 25.331 §10.3.4.4 and §10.3.4.1†: both periods begin at 100 ms; shorter ones are allowed here.
+fn periodic(keys: Keys, timer: Timer, name: &str) -> Result<(), Found> {
+    match timer {
+        Timer::Of(period) if period < LEAST_PERIOD => {
+            let allowed = format!("\"none\", or at least {LEAST_PERIOD}, the shortest TTI (TS 25.322 §9.5, {name})");
+            Err((keys, out_of_range(period, &allowed)))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn am(am: &AmSettings) -> Result<(), Found> {
     const WINDOW: &str = "a whole number of PDUs from 1 to 4095 (TS 25.322 §9.6)";
     if !(1..=4095).contains(&am.window) {
@@ -96,6 +109,8 @@ fn am(am: &AmSettings) -> Result<(), Found> {
     takes_time(&[&["rlc", "discard_timer"]], am.discard_timer, "TS 25.322 §9.5, Timer_Discard")?;
     takes_time(&[&["rlc", "timer_mrw"]], am.timer_mrw, "TS 25.322 §9.5, Timer_MRW")?;
     takes_time(&[&["rlc", "timer_rst"]], am.timer_rst, "TS 25.322 §9.5, Timer_RST")?;
+    periodic(&[&["rlc", "poll", "periodic"]], am.poll.periodic, "Timer_Poll_Periodic")?;
+    periodic(&[&["rlc", "status", "periodic"]], am.status.periodic, "Timer_Status_Periodic")?;
     least_one(&[&["rlc", "poll", "every_pdus"]], am.poll.every_pdus.unwrap_or(1).into(), "TS 25.322 §9.6, Poll_PDU")?;
     least_one(&[&["rlc", "poll", "every_sdus"]], am.poll.every_sdus.unwrap_or(1).into(), "TS 25.322 §9.6, Poll_SDU")?;
     if let Some(window) = am.status.window
