@@ -185,7 +185,7 @@ impl<C: Clock> Pump<C> {
         let number = &mut self.numbers[usize::from(terminal)][direction as usize];
         *number += 1;
         let (payload, header) = (ip.length - u32::from(ip.header), ip.header);
-        let packet = Packet { seq: *number, stamp, payload, header, flow: FlowId(terminal), body, ..Packet::EMPTY };
+        let packet = Packet { seq: *number, payload, header, flow: FlowId(terminal), body, ..Packet::EMPTY };
         self.counts.terminals[usize::from(terminal)][direction as usize].enter(&packet);
         self.session.inject(terminal, direction, packet)?;
         // A path without delay lets it out at once.

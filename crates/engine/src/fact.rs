@@ -141,7 +141,7 @@ fact_kinds! {
     Rto = "rto",
     /// Sender: the retransmission timer expired; `seq` = segment to resend, `a` = RTO in ns that passed, `b` = flight in bytes.
     Timeout = "timeout",
-    /// Sender: the ACK after a timeout answered a transmission from before it, so the timeout was spurious; `seq` = number acknowledged. Known to the observer only.
+    /// Sender: the ACK of new data after a timeout answered a packet sent before it, so waiting longer would have brought it: the timeout was spurious; `seq` = number acknowledged. Known to the observer only.
     SpuriousTimeout = "spurious_timeout",
     /// Sender: what the peer tells, or its silence, set the allowed rate (TFRC); `a` = rate in bit/s, `b` = loss event rate in units of 10^-9.
     AllowedRate = "allowed_rate",

@@ -173,10 +173,12 @@ pub struct Packet {
     pub seq: u64,
     /// Next sequence number expected, valid with [`Flags::ACK`].
     pub ack: u64,
-    /// When the segment that this packet is, or answers, left its sender.
+    /// Tells the transmissions of its sender apart: it counts them, modulo 2^32.
+    pub number: u32,
+    /// The number of the packet that this acknowledgement answers: of the first one since the acknowledgement before.
     ///
-    /// The observer's mark: it tells a spurious timeout from a necessary one in results. No protocol reads it.
-    pub stamp: Time,
+    /// Marks of the observer: they tell a spurious timeout from a necessary one in results. No protocol reads them.
+    pub answers: u32,
     /// Receive window in bytes, after scaling (RFC 7323 §2).
     pub window: u32,
     /// Payload bytes.
@@ -204,7 +206,8 @@ impl Packet {
     pub const EMPTY: Packet = Packet {
         seq: 0,
         ack: 0,
-        stamp: Time::ZERO,
+        number: 0,
+        answers: 0,
         window: 0,
         payload: 0,
         timestamps: (0, 0),

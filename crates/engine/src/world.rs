@@ -489,7 +489,7 @@ mod tests {
 
         fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
             self.asks = false;
-            out.send(Port(0), Packet { stamp: now, ..Packet::EMPTY });
+            out.send(Port(0), Packet { seq: now.as_nanos(), ..Packet::EMPTY });
         }
 
         fn next_timeout(&self) -> Option<Time> {
@@ -506,7 +506,7 @@ mod tests {
         world.advance_to(Time::from_millis(5)).unwrap();
         world.inject(entry, Packet::EMPTY).unwrap();
         world.advance_to(Time::from_millis(9)).unwrap();
-        let left: Vec<_> = world.take_egress().map(|(time, _, packet)| (time, packet.stamp)).collect();
+        let left: Vec<_> = world.take_egress().map(|(time, _, packet)| (time, Time::from_nanos(packet.seq))).collect();
         assert_eq!(left, [(Time::from_millis(5), Time::from_millis(5))]);
     }
 

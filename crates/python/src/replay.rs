@@ -88,7 +88,6 @@ fn drive(
         let header = size.min(HEADER);
         let packet = Packet {
             seq: number as u64 + 1,
-            stamp: time,
             header: header as u16,
             payload: size - header,
             body: Body(number as u32),

@@ -177,7 +177,7 @@ impl Sender {
         let packet = Packet {
             seq: u64::from(!syn),
             ack,
-            stamp: now, // the observer cannot tell which transmission a hand-made ACK answers
+            answers: i32::MAX as u32, // the observer cannot tell which transmission a hand-made ACK answers
             window: self.window,
             timestamps: (tsval.unwrap_or(0), tsecr.unwrap_or(0)),
             sack: blocks(ack, sack, dsack)?,
@@ -297,7 +297,6 @@ impl Receiver {
         let packet = Packet {
             seq,
             ack: u64::from(!syn),
-            stamp: self.now,
             payload: length,
             timestamps: (tsval.unwrap_or(0), tsecr.unwrap_or(0)),
             flags: flags(if syn { Flags::NONE } else { Flags::ACK }, syn, fin, tsval.is_some(), false),

@@ -161,7 +161,10 @@ fn headers(captured: &Captured, flow: FlowEnds, flows: usize, scales: WindowScal
         End::Terminal => (terminal, terminal_port, SERVER, SERVER_PORT),
     };
 
-    let identification = (packet.stamp.as_nanos() / 1000) as u16;
+    // RFC 6864 §4.1 leaves it free where nothing is fragmented: here it tells the transmissions of a segment apart, and
+    // the ACKs with one number by what they answer, the same at both ends.
+    let is_ack = flow.transport == Transport::Tcp && !packet.occupies_sequence_space();
+    let identification = if is_ack { packet.answers } else { packet.number } as u16;
     if flow.transport == Transport::Udp {
         // What the header has beyond those of IPv4 and UDP is data to UDP.
         let length = packet.payload as usize + usize::from(packet.header.saturating_sub(UDP_HEADER));
@@ -193,8 +196,6 @@ fn headers(captured: &Captured, flow: FlowEnds, flows: usize, scales: WindowScal
     let payload = ZEROS.get(..packet.payload as usize).expect("a segment fits an IPv4 packet");
     let mut ip = Ipv4Header::new(0, TIME_TO_LIVE, IpNumber::TCP, source, destination).expect("an empty payload fits");
     ip.set_payload_len(tcp.header_len() + payload.len()).expect("a segment fits an IPv4 packet");
-    // RFC 6864 §4.1 leaves it free where nothing is fragmented: here it tells the transmissions of a segment apart, the
-    // same at both ends.
     ip.identification = identification;
     // RFC 3168 §5: ECT(0) is 2, CE is 3.
     ip.ecn = match (packet.flags.has(Flags::ECT), packet.flags.has(Flags::CE)) {

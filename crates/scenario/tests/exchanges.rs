@@ -18,6 +18,8 @@ const SEGMENT: u64 = 1000;
 /// What the sender of one flow did.
 struct Exchange {
     facts: Vec<(u64, Fact)>,
+    /// Timeouts that were spurious, and those that were necessary.
+    verdicts: (u64, u64),
 }
 
 impl Exchange {
@@ -44,7 +46,10 @@ impl Exchange {
         assert_eq!(run.flows[0].bytes, 20 * SEGMENT, "every byte arrives");
         let sender = run.machine_names.iter().position(|name| name == "flow/f/sender").expect("there is a sender");
         let of_sender = run.facts.iter().filter(|row| usize::from(row.machine()) == sender);
-        Exchange { facts: of_sender.map(|row| (row.time().as_nanos() / 1_000_000, row.fact())).collect() }
+        let counters = run.flows[0].counters;
+        let verdicts = (counters.spurious_timeouts, counters.necessary_timeouts);
+        let facts = of_sender.map(|row| (row.time().as_nanos() / 1_000_000, row.fact())).collect();
+        Exchange { facts, verdicts }
     }
 
     /// When the segment with this number was sent, first time and again, in ms.
@@ -188,6 +193,7 @@ fn a_lost_tail_waits_for_the_timer() {
         let last_ack = exchange.sent(19)[0] + 100;
         assert_eq!(exchange.times(FactKind::Timeout), [last_ack + 1000], "{recovery}");
         assert_eq!(exchange.resent(), [(last_ack + 1000, 20)], "{recovery}");
+        assert_eq!(exchange.verdicts, (0, 1), "{recovery}");
     }
     keep("lost-tail", &exchanges);
 }
@@ -228,8 +234,29 @@ fn a_delay_spike_makes_the_timeouts_spurious() {
     for (recovery, exchange) in &exchanges {
         assert_eq!(exchange.times(FactKind::Timeout), [1200, 3200], "{recovery}");
         assert_eq!(exchange.times(FactKind::SpuriousTimeout), [5200], "{recovery}");
+        assert_eq!(exchange.verdicts, (1, 0), "{recovery}");
     }
     keep("delay-spike", &exchanges);
+}
+
+#[test]
+fn a_timeout_is_spurious_when_waiting_would_have_brought_an_ack() {
+    // RFC 3522 §3.3: all data arrives at 150 ms and every ACK is lost. Without the retransmission at 1100 ms none
+    // would come, though it carries nothing new.
+    let acks: Vec<String> = (1..=10).map(|k| format!("{{ drop_ack = {k} }}")).collect();
+    let data: Vec<String> = (1..=10).map(|n| format!("{{ drop_segment = {n} }}")).collect();
+    for (faults, acks) in [(String::new(), acks.join(", ")), (data.join(", "), String::new())] {
+        for (recovery, exchange) in all(&faults, &acks) {
+            assert_eq!(exchange.times(FactKind::Timeout)[0], 1100, "{recovery}");
+            assert_eq!(exchange.verdicts, (0, 1), "{recovery}");
+        }
+    }
+    // The ACKs of the first two are lost, and the rest is late with the retransmission behind it: ACK 3 would have come.
+    for (recovery, exchange) in all("{ delay_segment = 3, by = \"2 s\" }", "{ drop_ack = 1 }, { drop_ack = 2 }") {
+        assert_eq!(exchange.times(FactKind::Timeout), [1100], "{recovery}");
+        assert_eq!(exchange.times(FactKind::SpuriousTimeout), [2200], "{recovery}");
+        assert_eq!(exchange.verdicts, (1, 0), "{recovery}");
+    }
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl Carrier {
         out.fact(fact.values(message.bytes, message.deadline.map_or(0, Time::as_nanos)));
         match self {
             Carrier::Tcp(tcp) => tcp.send(now, message, out),
-            Carrier::Udp(udp) => udp.send(now, message, out),
+            Carrier::Udp(udp) => udp.send(message, out),
             Carrier::Tfrc(tfrc) => tfrc.send(now, message, out),
             Carrier::Atp(atp) => atp.send(now, message, out),
         }

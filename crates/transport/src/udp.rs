@@ -113,7 +113,7 @@ impl Udp {
     }
 
     /// Sends all packets of a message at once.
-    pub fn send(&mut self, now: Time, message: Message, out: &mut Outbox) {
+    pub fn send(&mut self, message: Message, out: &mut Outbox) {
         let count = message.bytes.div_ceil(self.payload) as u32;
         for index in 0..count {
             let payload = (message.bytes - u64::from(index) * self.payload).min(self.payload) as u32;
@@ -122,7 +122,7 @@ impl Udp {
             out.fact(fact.values(1, 0));
             let packet = Packet {
                 seq: self.sent + 1,
-                stamp: now,
+                number: self.counters.segments_sent as u32,
                 payload,
                 sack: part.words(),
                 deadline: message.deadline.map_or(Deadline::NONE, Deadline::at),
@@ -201,7 +201,7 @@ mod tests {
         };
         let mut udp = Udp::new(&UdpSettings::default(), FlowId(2), 0);
         let mut out = Outbox::new(false);
-        udp.send(Time::from_millis(1), message, &mut out);
+        udp.send(message, &mut out);
         let packets: Vec<Packet> = out.take_packets().map(|(_, packet)| packet).collect();
         assert_eq!(packets.iter().map(|packet| packet.payload).collect::<Vec<_>>(), [1472, 528]);
         assert_eq!(packets.iter().map(|packet| packet.size().as_bytes()).collect::<Vec<_>>(), [1500, 556]);
@@ -214,7 +214,7 @@ mod tests {
     fn a_duplicate_does_not_complete_a_message() {
         let mut udp = Udp::new(&UdpSettings::default(), FlowId(0), 0);
         let mut out = Outbox::new(false);
-        udp.send(Time::ZERO, Message::new(4, 2000, Time::ZERO), &mut out);
+        udp.send(Message::new(4, 2000, Time::ZERO), &mut out);
         let packets: Vec<Packet> = out.take_packets().map(|(_, packet)| packet).collect();
         udp.on_packet(&packets[0], &mut out);
         udp.on_packet(&packets[0], &mut out);

@@ -122,7 +122,7 @@ FLOW_COLUMNS = (
     Column("segments_retransmitted", "int64", "data segments sent again"),
     Column("timeouts", "int64", "retransmission timeouts"),
     Column("fast_retransmits", "int64", "losses repaired on duplicate acknowledgements"),
-    Column("spurious_timeouts", "int64", "timeouts after which an original was acknowledged after all"),
+    Column("spurious_timeouts", "int64", "timeouts before an acknowledgement that would have come without them"),
     Column(
         "necessary_timeouts", "int64", "timeouts that were not spurious; of either kind several in a row count once"
     ),

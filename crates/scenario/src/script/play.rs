@@ -63,12 +63,12 @@ struct Player {
     window: u32,
     /// Tick of the timestamp clock, with timestamps.
     clock: Option<Span>,
-    /// By first sequence number: instant and timestamp of the first and the last transmission of each segment seen.
-    sent: BTreeMap<u64, [(Time, u32); 2]>,
+    /// By first sequence number: number and timestamp of the first and the last transmission of each segment seen.
+    sent: BTreeMap<u64, [(u32, u32); 2]>,
     /// The highest acknowledgement that the script has sent.
     acked: u64,
     /// What the last ACK echoed.
-    echoed: (Time, u32),
+    echoed: (u32, u32),
 }
 
 enum Machine {
@@ -92,7 +92,7 @@ impl Player {
             clock: settings.timestamps.then_some(settings.timestamp_clock),
             sent: BTreeMap::new(),
             acked: 0,
-            echoed: (Time::ZERO, 0),
+            echoed: (0, 0),
         }
     }
 
@@ -131,11 +131,11 @@ impl Player {
 
     fn arrive(&mut self, segment: &Segment) {
         self.window = segment.window.unwrap_or(self.window);
-        let (stamp, timestamps) = match &self.machine {
+        let (answers, timestamps) = match &self.machine {
             Machine::Sender(_) => self.answer(segment),
-            Machine::Receiver(_) => (self.now, self.tick().map(|tick| (segment.stamp.unwrap_or(tick), 0))),
+            Machine::Receiver(_) => (0, self.tick().map(|tick| (segment.stamp.unwrap_or(tick), 0))),
         };
-        let packet = segment.packet(self.window, timestamps, stamp);
+        let packet = segment.packet(self.window, timestamps, answers);
         match &mut self.machine {
             Machine::Sender(sender) => sender.on_segment(self.now, &packet, &mut self.out),
             Machine::Receiver(receiver) => receiver.on_segment(self.now, &packet, &mut self.out),
@@ -143,15 +143,15 @@ impl Player {
         self.look();
     }
 
-    /// When the segment that an ACK answers was sent, and the ACK's timestamps.
+    /// The number of the packet that an ACK answers, and the ACK's timestamps.
     ///
     /// RFC 7323 §4.3: the peer echoes the timestamp of the segment at its left edge, so that an ACK that does not move
     /// the edge echoes what the last one did.
-    fn answer(&mut self, segment: &Segment) -> (Time, Option<(u32, u32)>) {
+    fn answer(&mut self, segment: &Segment) -> (u32, Option<(u32, u32)>) {
         let edge = if segment.flags.has(Flags::SYN) { 0 } else { self.acked };
         let transmissions = self.sent.range(..=edge).next_back().map(|(_, transmissions)| *transmissions);
         let advances = segment.ack > self.acked;
-        let (sent, echo) = match (segment.echo, transmissions) {
+        let (answers, echo) = match (segment.echo, transmissions) {
             (Echo::First, Some([first, _])) => first,
             (Echo::Last, Some([_, last])) if advances => last,
             _ => self.echoed,
@@ -160,8 +160,8 @@ impl Player {
         if advances {
             self.acked = segment.ack;
         }
-        self.echoed = (sent, echo);
-        (sent, self.tick().map(|tick| (segment.stamp.unwrap_or(tick), echo)))
+        self.echoed = (answers, echo);
+        (answers, self.tick().map(|tick| (segment.stamp.unwrap_or(tick), echo)))
     }
 
     /// What the timestamp clock says now; like the machines', never zero, which would mean "no echo".
@@ -174,7 +174,7 @@ impl Player {
         let packets: Vec<Packet> = self.out.take_packets().map(|(_, packet)| packet).collect();
         for packet in packets {
             if packet.occupies_sequence_space() {
-                let transmission = (self.now, packet.timestamps.0);
+                let transmission = (packet.number, packet.timestamps.0);
                 let both = self.sent.entry(packet.seq).or_insert([transmission; 2]);
                 both[1] = transmission;
             }

@@ -80,7 +80,7 @@ pub struct Seen {
 
 impl Segment {
     /// The packet, with what the script leaves to the instant put in.
-    pub(super) fn packet(&self, window: u32, timestamps: Option<(u32, u32)>, stamp: Time) -> Packet {
+    pub(super) fn packet(&self, window: u32, timestamps: Option<(u32, u32)>, answers: u32) -> Packet {
         let mut sack = SackBlocks::NONE;
         for &(start, end) in &self.sack {
             sack.push(self.ack, start, end);
@@ -90,7 +90,8 @@ impl Segment {
         Packet {
             seq: self.seq,
             ack: self.ack,
-            stamp,
+            number: 0,
+            answers,
             window,
             payload: self.payload,
             timestamps: timestamps.unwrap_or((0, 0)),

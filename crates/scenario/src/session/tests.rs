@@ -64,7 +64,7 @@ fn how_often_a_driver_looks_changes_nothing() {
             .map(|seq| {
                 at += Span::from_micros(stream.below(2) * stream.below(40_000));
                 let direction = if stream.below(3) == 0 { Direction::Up } else { Direction::Down };
-                let packet = Packet { seq, stamp: at, payload: stream.below(1461) as u32, ..Packet::EMPTY };
+                let packet = Packet { seq, payload: stream.below(1461) as u32, ..Packet::EMPTY };
                 (at, stream.below(terminals) as u16, direction, packet)
             })
             .collect();

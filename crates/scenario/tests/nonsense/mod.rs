@@ -177,7 +177,7 @@ impl<'a> Ends<'a> {
         let timestamps = (stamp, stamp.saturating_sub(self.below(300) as u32));
         let flags = Flags::ACK.with(Flags::TIMESTAMPS);
         let ack = self.sender.snd_una();
-        Packet { seq: 1, ack, window: 65_535, timestamps, flags, stamp: self.now, ..Packet::EMPTY }
+        Packet { seq: 1, ack, window: 65_535, timestamps, flags, ..Packet::EMPTY }
     }
 
     /// A number near `at`, or any at all.
@@ -239,7 +239,7 @@ impl<'a> Ends<'a> {
         let stamp = (self.now.as_nanos() / 1_000_000) as u32;
         let (timestamps, flags) = (self.timestamps(stamp), self.flags());
         let payload = if self.below(10) == 0 { self.below(2000) as u32 } else { 0 };
-        Packet { seq: 1, ack, window, sack, timestamps, flags, payload, stamp: self.now, ..Packet::EMPTY }
+        Packet { seq: 1, ack, window, sack, timestamps, flags, payload, ..Packet::EMPTY }
     }
 
     fn any_segment(&mut self) -> Packet {
@@ -251,6 +251,6 @@ impl<'a> Ends<'a> {
             0 => self.rng.next_u64() as u32,
             _ => self.below(1 + self.settings.mss.as_bytes()) as u32,
         };
-        Packet { seq, ack: 1, payload, timestamps, flags, stamp: self.now, ..Packet::EMPTY }
+        Packet { seq, ack: 1, payload, timestamps, flags, ..Packet::EMPTY }
     }
 }

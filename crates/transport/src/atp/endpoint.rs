@@ -87,7 +87,7 @@ impl Atp {
             return;
         };
         let sack = SackBlocks::of_words([whose, u64::from(object), 0, 0]);
-        out.send(Port(0), Packet { sack, ..self.bare(Flags::NONE, now) });
+        out.send(Port(0), Packet { sack, ..self.bare(Flags::NONE) });
         self.transmit(now, out);
     }
 
@@ -101,7 +101,7 @@ impl Atp {
                 if !std::mem::replace(&mut self.is_peer_closed, true) {
                     self.events.push_back(Event::PeerClosed);
                 }
-                out.send(Port(0), self.bare(Flags::ACK.with(Flags::FIN), now));
+                out.send(Port(0), self.bare(Flags::ACK.with(Flags::FIN)));
             }
             (false, false) if packet.payload > 0 => self.on_fragment(now, packet, out),
             (false, false) => self.on_abort(packet),
@@ -112,7 +112,7 @@ impl Atp {
     /// A timer has expired.
     pub fn on_timeout(&mut self, now: Time, out: &mut Outbox) {
         if let Some(ack) = self.receiver.on_timeout(now) {
-            self.send_ack(now, ack, out);
+            self.send_ack(ack, out);
         }
         let rto = self.sender.timeout();
         if self.sender.on_timeout(now) {
@@ -171,7 +171,7 @@ impl Atp {
             });
         }
         if self.sender.is_done() && self.farewell.is_due(now, self.sender.timeout()) {
-            out.send(Port(0), self.bare(Flags::FIN, now));
+            out.send(Port(0), self.bare(Flags::FIN));
         }
         let cwnd = self.sender.cwnd();
         if let Some(window) = cwnd.filter(|_| cwnd != self.cwnd) {
@@ -197,7 +197,7 @@ impl Atp {
             timestamps: (index as u32, steps(object.deadline)),
             sack: words(now, &object),
             deadline: deadline.map_or(Deadline::NONE, Deadline::at),
-            ..self.bare(Flags::NONE, now)
+            ..self.bare(Flags::NONE)
         };
         out.send(Port(0), packet);
     }
@@ -237,11 +237,11 @@ impl Atp {
             self.events.push_back(Event::Arrived(object));
         }
         if let Some(ack) = ack {
-            self.send_ack(now, ack, out);
+            self.send_ack(ack, out);
         }
     }
 
-    fn send_ack(&mut self, now: Time, ack: Ack, out: &mut Outbox) {
+    fn send_ack(&mut self, ack: Ack, out: &mut Outbox) {
         let flags = if ack.expired { Flags::ACK.with(Flags::EXP) } else { Flags::ACK };
         let (x_recv, p) = ack.report.map_or((f32::NAN, 0.0), |(x_recv, p)| (x_recv as f32, p as f32));
         out.fact(Fact::new(FactKind::AckSent, self.flow).about(ack.highest, 0));
@@ -251,7 +251,7 @@ impl Atp {
             timestamps: (x_recv.to_bits(), p.to_bits()),
             sack: SackBlocks::of_words([vector[0], vector[1], ack.sent.as_nanos(), ack.delay.as_nanos()]),
             header: self.header + VECTOR_BYTES,
-            ..self.bare(flags, now)
+            ..self.bare(flags)
         };
         out.send(Port(0), packet);
     }
@@ -291,10 +291,10 @@ impl Atp {
         }
     }
 
-    fn bare(&self, flags: Flags, now: Time) -> Packet {
+    fn bare(&self, flags: Flags) -> Packet {
         Packet {
             seq: self.sender.written() + 1,
-            stamp: now,
+            number: self.counters.segments_sent as u32,
             flags: flags.with(Flags::UDP),
             flow: self.flow,
             header: self.header,

@@ -4,9 +4,6 @@
 //! may close its direction alone. Nagle's algorithm (RFC 9293 §3.7.4) is off, as clients and servers of the applications
 //! here set it. TIME-WAIT (RFC 9293 §3.6.1) has no timer: numbers of connections are not used again, and the end that is
 //! in it answers a FIN that comes again.
-//!
-//! differs: a timeout whose first new ACK rides on data counts as necessary, because the observer's stamp of such a
-//! segment is that of its data.
 
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::{Flags, FlowId, Packet};

@@ -59,6 +59,8 @@ pub(crate) struct Core {
     pub closed: bool,
 
     pub board: Board,
+    /// What [`Packet::number`] the next packet gets.
+    pub next_number: u32,
     /// Bytes that cumulative or selective acknowledgements have reported so far.
     pub delivered: u64,
     pub windows: Windows,
@@ -134,6 +136,7 @@ impl Core {
             snd_wnd: 0,
             written: 1,
             closed: false,
+            next_number: 0,
             board: match settings.recovery {
                 RecoverySettings::Rack(_) => Board::with_transmissions(),
                 _ => Board::default(),
@@ -563,11 +566,14 @@ impl Core {
 
     /// A segment without payload.
     #[inline(always)] // built in registers, not copied from the stack
-    pub fn bare_segment(&self, flags: Flags, now: Time) -> Packet {
+    pub fn bare_segment(&mut self, flags: Flags, now: Time) -> Packet {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
         Packet {
             seq: self.snd_nxt,
             ack: self.rcv_nxt,
-            stamp: now,
+            number,
+            answers: 0,
             window: 65535,
             payload: 0,
             timestamps: self.timestamps.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),

@@ -13,9 +13,10 @@ pub struct Counters {
     pub timeouts: u64,
     /// Fast retransmits begun.
     pub fast_retransmits: u64,
-    /// Timeouts whose next acknowledgement answered an earlier transmission.
+    /// Timeouts, several in a row counted once, after which an acknowledgement of new data answered a packet from before
+    /// the last of them: it would have come without them (RFC 3522 §2).
     pub spurious_timeouts: u64,
-    /// Timeouts, several in a row counted once, whose next acknowledgement answered the last retransmission.
+    /// The others, of which the acknowledgement answered a packet sent after the last of them.
     pub necessary_timeouts: u64,
     /// Timeouts and fast retransmits that the sender itself found spurious and took back.
     pub reactions_undone: u64,

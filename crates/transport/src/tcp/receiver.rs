@@ -34,15 +34,16 @@ pub struct Receiver {
     rcv_nxt: u64,
     /// Data above a gap.
     runs: Runs,
-    /// Data segments in order that no ACK answers yet.
+    /// Data segments that no ACK answers yet.
     unanswered: u32,
     /// ACKs that still leave at once, at the start of the connection.
     quick: u32,
     /// When the delayed ACK is due.
     timer: Option<Time>,
-    /// TS.Recent (RFC 7323 §4.3), and the observer's stamp that goes with it.
+    /// TS.Recent (RFC 7323 §4.3).
     ts_recent: u32,
-    stamp_recent: Time,
+    /// The number of the first of the `unanswered`, or of those that the last ACK answered: the observer's mark.
+    answers: u32,
     last_ack_sent: u64,
     fin: Option<u64>,
     /// Segments with data that were not taken.
@@ -73,7 +74,7 @@ impl Receiver {
             unanswered: 0,
             timer: None,
             ts_recent: 0,
-            stamp_recent: Time::ZERO,
+            answers: 0,
             last_ack_sent: 0,
             fin: None,
         }
@@ -111,6 +112,9 @@ impl Receiver {
         let received = Fact::new(FactKind::SegmentReceived, self.flow).about(start, packet.payload);
         out.fact(received.values(self.rcv_nxt, u64::from(nothing_new)));
 
+        if self.unanswered == 0 {
+            self.answers = packet.number;
+        }
         self.unanswered += 1;
         // RFC 5681 §4.2: at once when out of order or when it fills a gap; at the latest every n-th segment.
         let in_order = self.rcv_nxt > before && !had_gap;
@@ -153,6 +157,7 @@ impl Receiver {
             self.quick = self.quick.saturating_sub(1);
         }
         segment.ack = self.rcv_nxt;
+        segment.answers = self.answers;
         segment.window = self.window;
         if self.ecn.echoes {
             segment.flags = segment.flags.with(Flags::ECE);
@@ -227,7 +232,7 @@ impl Receiver {
         let flags = Flags::SYN.with(Flags::ACK);
         let flags = if self.sack { flags.with(Flags::SACK_PERMITTED) } else { flags };
         let flags = if self.ecn.is_on { flags.with(Flags::ECE) } else { flags }; // RFC 3168 §6.1.1
-        let syn_ack = Packet { seq: 0, stamp: packet.stamp, ..self.bare_segment(self.syn_header, flags, now) };
+        let syn_ack = Packet { seq: 0, ..self.bare_segment(self.syn_header, flags, now) };
         self.last_ack_sent = self.rcv_nxt;
         out.send(Port(0), syn_ack);
     }
@@ -245,9 +250,6 @@ impl Receiver {
         let is_newer = packet.timestamps.0.wrapping_sub(self.ts_recent) < 1 << 31;
         if packet.flags.has(Flags::TIMESTAMPS) && (is_first || is_newer) {
             self.ts_recent = packet.timestamps.0;
-        }
-        if packet.end() > self.last_ack_sent {
-            self.stamp_recent = packet.stamp;
         }
     }
 
@@ -298,7 +300,8 @@ impl Receiver {
         Packet {
             seq: 1,
             ack: self.rcv_nxt,
-            stamp: self.stamp_recent,
+            number: 0,
+            answers: self.answers,
             window: self.window,
             payload: 0,
             timestamps: self.timestamp_clock.map_or((0, 0), |clock| (ticks(now, clock), self.ts_recent)),

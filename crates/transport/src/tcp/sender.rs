@@ -37,8 +37,8 @@ pub struct Sender {
     attempts: u32,
     /// Expiries of the timer since SND.UNA last moved.
     expiries: u32,
-    /// When the timer last expired, until the next new ACK: for the observer's verdict.
-    expired_at: Option<Time>,
+    /// The number of the first packet after the timer last expired, until the next new ACK: for the observer's verdict.
+    expired_at: Option<u32>,
     reported: Reported,
 }
 
@@ -463,11 +463,12 @@ impl Sender {
         }
     }
 
-    /// The observer's verdict on the last timeout.
+    /// The observer's verdict on the last timeout: it was spurious if waiting longer would have brought this ACK, which a
+    /// packet from before it called forth (RFC 3522 §2, §3.3).
     #[inline]
     fn observe_timeout(&mut self, packet: &Packet, out: &mut Outbox) {
         let Some(expired_at) = self.expired_at.take() else { return };
-        if packet.stamp < expired_at {
+        if (packet.answers.wrapping_sub(expired_at) as i32) < 0 {
             self.core.counters.spurious_timeouts += 1;
             out.fact(self.core.fact(FactKind::SpuriousTimeout));
         } else {
@@ -547,7 +548,7 @@ impl Sender {
             core.lower_ssthresh(Cause::Timeout);
         }
         core.start_over(!self.recovery.keeps_board(), now);
-        self.expired_at = Some(now);
+        self.expired_at = Some(core.next_number);
         core.rto.on_timeout(self.expiries);
         self.recovery.on_timeout(core, now);
         if self.resend_all {

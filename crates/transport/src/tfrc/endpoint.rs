@@ -116,7 +116,7 @@ impl Tfrc {
                 if !std::mem::replace(&mut self.is_peer_closed, true) {
                     self.events.push_back(Event::PeerClosed);
                 }
-                out.send(Port(0), self.bare(Flags::ACK.with(Flags::FIN), now));
+                out.send(Port(0), self.bare(Flags::ACK.with(Flags::FIN)));
             }
             (false, false) => self.on_data(now, packet, out),
         }
@@ -220,7 +220,7 @@ impl Tfrc {
             }
         }
         if self.farewell.is_due(now, self.control.timeout()) {
-            out.send(Port(0), self.bare(Flags::FIN, now));
+            out.send(Port(0), self.bare(Flags::FIN));
         }
     }
 
@@ -242,7 +242,7 @@ impl Tfrc {
             window: rtt.min(u64::from(u32::MAX)) as u32,
             sack: words(now, &message),
             deadline: deadline.map_or(Deadline::NONE, Deadline::at),
-            ..self.bare(Flags::NONE, now)
+            ..self.bare(Flags::NONE)
         };
         self.number += 1;
         self.sent += payload;
@@ -300,7 +300,7 @@ impl Tfrc {
         let packet = Packet {
             sack: SackBlocks::of_words([sent.as_nanos(), delay.as_nanos(), x_recv.to_bits(), p.to_bits()]),
             deadline: lifetime.map_or(Deadline::NONE, Deadline::at),
-            ..self.bare(Flags::ACK, now)
+            ..self.bare(Flags::ACK)
         };
         out.send(Port(0), packet);
     }
@@ -326,10 +326,10 @@ impl Tfrc {
         out.fact(Fact::new(FactKind::AllowedRate, self.flow).values(rate as u64, p as u64));
     }
 
-    fn bare(&self, flags: Flags, now: Time) -> Packet {
+    fn bare(&self, flags: Flags) -> Packet {
         Packet {
             seq: self.sent + 1,
-            stamp: now,
+            number: self.counters.segments_sent as u32,
             flags: flags.with(Flags::UDP),
             flow: self.flow,
             header: self.header,

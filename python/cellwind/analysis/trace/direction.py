@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..series import Points
 from . import recovery, timing
-from .pairing import Pairing, pair, shift_between
+from .pairing import Pairing, pair, pair_acks, shift_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -201,21 +201,17 @@ class Direction:
 
     @cached_property
     def spurious_timeouts(self) -> int | None:
-        """Timeouts after which an original was acknowledged after all.
+        """Timeouts before an acknowledgement that would have come without them (RFC 3522 §2).
 
         Several in a row, without an acknowledgement between them, count once. Exact from both ends; from the sender's
         alone those that timestamps, D-SACK or a short round trip prove.
         """
-        import numpy as np
-
-        if not self.at_sender:
-            return None
-        return int(self._needless[np.isin(self._repeats.resent, self._last_timeouts)].sum())
+        return int(self._verdicts.sum()) if self.at_sender else None
 
     @property
     def necessary_timeouts(self) -> int | None:
-        """Timeouts that were not spurious, those in a row counted once."""
-        return len(self._last_timeouts) - (self.spurious_timeouts or 0) if self.at_sender else None
+        """Timeouts that were not spurious, those in a row counted once, as far as an acknowledgement followed."""
+        return int((~self._verdicts).sum()) if self.at_sender else None
 
     @cached_property
     def spurious_retransmissions(self) -> int | None:
@@ -424,13 +420,40 @@ class Direction:
         }
 
     @cached_property
-    def _last_timeouts(self) -> Integers:
-        """The last of the timeouts that come in a row, without an acknowledgement between them."""
+    def _verdicts(self) -> Flags:
+        """Whether each timeout was spurious: of those in a row the last, if an acknowledgement follows."""
         import numpy as np
 
-        timeouts = self._causes.timeouts
-        answered = np.searchsorted(np.flatnonzero(self.sender.advances), timeouts)
-        return timeouts[np.diff(answered, append=len(self.sender)) > 0]
+        advances, timeouts = np.flatnonzero(self.sender.advances), self._causes.timeouts
+        place = np.searchsorted(advances, timeouts)
+        judged = (np.diff(place, append=len(self.sender)) > 0) & (place < len(advances))
+        timeouts, acks = timeouts[judged], advances[place[judged]]
+        if self._pairing is not None:
+            return self._causes_of(acks) < timeouts
+        needless = self._needless[np.searchsorted(self._repeats.resent, timeouts)]
+        # One that reports a duplicate answers the retransmission: those of the original were lost.
+        return needless & ~recovery.report_duplicates(self.sender)[acks]
+
+    def _causes_of(self, acks: Integers) -> Integers:
+        """For acknowledgements that the sender saw, the packet that each answers: the first one since that before.
+
+        Both as rows of the sender's capture. Without the row where one left, it answers nothing that was sent.
+        """
+        import numpy as np
+
+        assert self._pairing is not None
+        left, arrived = pair_acks(self.sender, self.receiver).arrived
+        departure = np.full(len(self.sender), -1, dtype=np.int64)
+        departure[arrived] = left
+        leaves = departure[acks]
+        every = np.flatnonzero(self.receiver.acks)
+        before = np.append(-1, every)[np.searchsorted(every, leaves)]
+        sent, arrival = self._pairing.arrived
+        order = np.argsort(arrival)
+        came = arrival[order]
+        # One that answers nothing new, to tell of the window for instance, repeats what was there.
+        first = np.minimum(np.searchsorted(came, before), np.searchsorted(came, leaves) - 1)
+        return np.where((leaves >= 0) & (first >= 0), sent[order][np.maximum(first, 0)], len(self.sender))
 
     @cached_property
     def _repeats(self) -> recovery.Repeats:

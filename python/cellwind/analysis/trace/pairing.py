@@ -17,43 +17,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairing:
-    """What became of every packet that takes up sequence numbers, as rows of the halves at sender and receiver."""
+    """What became of the packets of one end, as rows of the halves at both ends."""
 
-    #: Rows at the sender.
+    #: Rows where they left.
     sent: Integers
-    #: For each of them, its row at the receiver; -1 if it did not arrive.
+    #: For each of them, its row at the other end; -1 if it did not arrive.
     arrival: Integers
     #: Packets sent after the last one that arrived, whose fate the captures do not show.
     under_way: Flags
 
     @property
     def lost(self) -> Integers:
-        """Rows at the sender of the packets that did not arrive."""
+        """Rows where they left of the packets that did not arrive."""
         return self.sent[(self.arrival < 0) & ~self.under_way]
 
     @property
     def arrived(self) -> tuple[Integers, Integers]:
-        """Rows at the sender and at the receiver of the packets that arrived."""
+        """Rows at both ends of the packets that arrived."""
         found = self.arrival >= 0
         return self.sent[found], self.arrival[found]
 
 
 def pair(sender: Half, receiver: Half) -> Pairing:
-    """Finds every packet of the sender's capture in the receiver's.
+    """Finds every packet of the sender's capture that takes up sequence numbers in the receiver's."""
+    return _pair(sender, receiver, sender.occupies, receiver.occupies, "start")
 
-    Packets are told apart by sequence number, length, timestamp and IP identification. Where a segment was sent several
+
+def pair_acks(sender: Half, receiver: Half) -> Pairing:
+    """Finds every acknowledgement of the receiver's capture, from which it left, in that of the data's sender."""
+    return _pair(receiver, sender, receiver.acks, sender.acks, "ack")
+
+
+def _pair(source: Half, sink: Half, departing: Flags, arriving: Flags, number: str) -> Pairing:
+    """Finds the packets ``departing`` from one end among those ``arriving`` at the other.
+
+    Packets are told apart by their ``number``, length, timestamp and IP identification. Where one was sent several
     times, without any of these to tell them apart, and fewer arrived, those are taken that keep the order of the
     packets around them, and of these the latest that could have come so fast.
     """
     import numpy as np
 
-    sent, received = np.flatnonzero(sender.occupies), np.flatnonzero(receiver.occupies)
+    sent, received = np.flatnonzero(departing), np.flatnonzero(arriving)
     count = len(sent)
-    shift = shift_between(sender, receiver)
-    start = np.concatenate([sender.start[sent], receiver.start[received] + shift])
-    keys = [start]
+    shift = shift_between(source, sink)
+    numbers = np.concatenate([getattr(source, number)[sent], getattr(sink, number)[received] + shift])
+    keys = [numbers]
     for name in ("payload", "ip_id", "tsval"):
-        keys.append(np.concatenate([sender.column(name)[sent], receiver.column(name)[received]]))
+        keys.append(np.concatenate([source.column(name)[sent], sink.column(name)[received]]))
     order = np.lexsort(tuple(reversed(keys)))  # stable: in a group the sender's come first, each in order of time
     new = np.zeros(len(order), dtype=bool)
     new[:1] = True
@@ -73,9 +83,7 @@ def pair(sender: Half, receiver: Half) -> Pairing:
     unclear = np.flatnonzero((departures != arrivals) & (departures > 0) & (arrivals > 0))
     if len(unclear):
         bounds = np.append(np.flatnonzero(new), len(order))
-        _settle(
-            sender.time[sent], receiver.time[received], arrival, [order[bounds[g] : bounds[g + 1]] for g in unclear]
-        )
+        _settle(source.time[sent], sink.time[received], arrival, [order[bounds[g] : bounds[g + 1]] for g in unclear])
     last = int(np.flatnonzero(arrival >= 0).max(initial=-1))
     under_way = np.arange(count) > last
     rows = np.where(arrival >= 0, received[np.maximum(arrival, 0)] if len(received) else -1, -1)

@@ -212,8 +212,16 @@ def spurious(half: Half, resent: Integers, rtt_min_ns: int | None) -> Flags:
     return needless
 
 
-def _reported(half: Half, resent: Integers) -> Flags:
-    """Which rows a D-SACK block reports: the latest of them that had been sent."""
+def report_duplicates(half: Half) -> Flags:
+    """Which rows report that what they answer had arrived before (D-SACK, RFC 2883 §4)."""
+    import numpy as np
+
+    found = np.zeros(len(half), dtype=bool)
+    found[half.blocks.row[_duplicate_blocks(half)]] = True
+    return found
+
+
+def _duplicate_blocks(half: Half) -> Integers:
     import numpy as np
 
     blocks = half.blocks
@@ -221,12 +229,20 @@ def _reported(half: Half, resent: Integers) -> Flags:
     followed = np.minimum(first + 1, max(len(blocks.row) - 1, 0))
     follows = (blocks.row[followed] == blocks.row[first]) & (followed > first)
     inside = follows & (blocks.start[first] >= blocks.start[followed]) & (blocks.end[first] <= blocks.end[followed])
-    d_sack = first[(blocks.start[first] < half.ack[blocks.row[first]]) | inside]
+    reporting: Integers = first[(blocks.start[first] < half.ack[blocks.row[first]]) | inside]
+    return reporting
+
+
+def _reported(half: Half, resent: Integers) -> Flags:
+    """Which rows a D-SACK block reports: the latest of them that had been sent."""
+    import numpy as np
+
+    blocks = half.blocks
     found = np.zeros(len(resent), dtype=bool)
     by_start: dict[int, list[int]] = {}
     for place, row in enumerate(resent):
         by_start.setdefault(int(half.start[row]), []).append(place)
-    for block in d_sack:
+    for block in _duplicate_blocks(half):
         row = int(blocks.row[block])
         start, end = int(blocks.start[block]), int(blocks.end[block])
         # A block may cover several segments, as one that a middle box merged does.

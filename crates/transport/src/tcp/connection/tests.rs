@@ -112,6 +112,27 @@ fn data_takes_a_delayed_ack_along() {
 }
 
 #[test]
+fn an_ack_on_data_tells_a_spurious_timeout_from_a_necessary_one() {
+    // The request, packet 3, leaves at 200 and times out at 1200. It is there at 250, the reply (4) is lost as is the
+    // request's retransmission (5), and the reply's at 1250 brings the ACK; or the retransmission is what arrives.
+    for (lost, replied, counts) in [(vec![4, 5], 250, (1, 0)), (vec![3], 1250, (0, 1))] {
+        let delayed_ack = DelayedAck { every: 2, ..DelayedAck::default() };
+        let mut pair = Pair::new(&TcpSettings { delayed_ack, ..settings() });
+        pair.lost = lost;
+        pair.act(true, |end, now, out| end.open(now, out));
+        pair.run(200);
+        pair.act(true, |end, now, out| end.write(now, 300, out));
+        pair.run(replied);
+        assert_eq!(pair.other.delivered(), 300);
+        pair.act(false, |end, now, out| end.write(now, 100, out));
+        pair.run(2000);
+        let counters = pair.opener.counters();
+        assert_eq!((counters.timeouts, pair.opener.acknowledged()), (1, 300));
+        assert_eq!((counters.spurious_timeouts, counters.necessary_timeouts), counts);
+    }
+}
+
+#[test]
 fn one_direction_may_go_on_after_the_other_has_closed() {
     let mut pair = Pair::new(&settings());
     pair.act(true, |end, now, out| end.open(now, out));

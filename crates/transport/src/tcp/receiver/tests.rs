@@ -48,6 +48,19 @@ fn delayed_ack_answers_every_second_segment_or_when_the_timer_ends() {
 }
 
 #[test]
+fn an_ack_answers_the_first_packet_since_the_ack_before() {
+    let delayed_ack = DelayedAck { every: 2, ..DelayedAck::default() };
+    let mut receiver = receiver(TcpSettings { delayed_ack, ..TcpSettings::default() });
+    let mut answered = |number, n| {
+        let acks = give(&mut receiver, 0, Packet { number, ..segment(n) });
+        acks.first().map(|ack| (ack.ack, ack.answers))
+    };
+    assert_eq!([answered(5, 0), answered(6, 1)], [None, Some((201, 5))]);
+    assert_eq!(answered(9, 0), Some((201, 9)), "a duplicate, though the original had moved the edge");
+    assert_eq!([answered(8, 3), answered(10, 2)], [Some((201, 8)), Some((401, 10))]);
+}
+
+#[test]
 fn the_first_acks_leave_at_once_when_they_are_to_be_quick() {
     let delayed_ack = DelayedAck { every: 2, quick: 3, ..DelayedAck::default() };
     let mut receiver = receiver(TcpSettings { delayed_ack, ..TcpSettings::default() });
