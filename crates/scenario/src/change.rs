@@ -223,47 +223,66 @@ impl Running {
     }
 
     fn set(&mut self, scenario: &Scenario, assignments: Vec<Assignment>) -> Result<Change, ScenarioError> {
-        let mut patches = Vec::new();
+        // What is set in one table is judged together: the order of the keys does not matter.
+        let mut tables: Vec<Vec<Assignment>> = Vec::new();
         for assignment in assignments {
             for assignment in of_named_tables(assignment)? {
-                self.set_one(scenario, assignment, &mut patches)?;
+                let is_in =
+                    |table: &&mut Vec<Assignment>| (0..2).all(|at| table[0].keys[at].name == assignment.keys[at].name);
+                match tables.iter_mut().find(is_in) {
+                    Some(table) => table.push(assignment),
+                    None => tables.push(vec![assignment]),
+                }
             }
+        }
+        let mut patches = Vec::new();
+        for assignments in tables {
+            self.set_table(scenario, assignments, &mut patches)?;
         }
         Ok(Change::Set(patches.into()))
     }
 
-    fn set_one(
+    /// Sets keys of one link, access or terminal.
+    fn set_table(
         &mut self,
         scenario: &Scenario,
-        assignment: Assignment,
+        assignments: Vec<Assignment>,
         patches: &mut Vec<Patch>,
     ) -> Result<(), ScenarioError> {
-        let [section, name] = [0, 1].map(|at| assignment.keys[at].name.clone());
+        let keys = &assignments[0].keys;
+        let [section, name] = [0, 1].map(|at| keys[at].name.clone());
         let path = [section.as_str(), name.as_str()];
         // The only terminal need not be written.
         let is_unwritten = section == "terminal" && scenario.terminal.contains_key(&name);
-        let unwritten = is_unwritten.then(|| Node::empty_table(&assignment.keys[1].origin));
+        let unwritten = is_unwritten.then(|| Node::empty_table(&keys[1].origin));
         let Some(before) = self.root.find(&path).or(unwritten.as_ref()) else {
             let known = self.root.get(&section).and_then(Node::as_table).into_iter().flatten();
             let error =
                 ScenarioError::new(Mistake::UnknownReference, format!("the scenario has no {section} of this name"))
                     .found(quoted(&name))
                     .known(&name, known.map(|(name, _)| name));
-            return Err(error.at(&assignment.keys[1].origin).with_path(&path));
+            return Err(error.at(&keys[1].origin).with_path(&path));
         };
         // Only this table is read again, so that a long list of events loads fast.
         let mut alone = Node::empty_table(&before.origin);
         let named = Node { value: Value::Table(Table::from([(name.clone(), before.clone())])), ..alone.clone() };
         alone.value = Value::Table(Table::from([(section.clone(), named)]));
 
-        let written = written(&assignment)?;
-        let assignment_path: Vec<String> = assignment.keys.iter().map(|key| key.name.clone()).collect();
-        let key_origin = assignment.keys[0].origin.clone();
-        assignment.put(&mut alone)?;
+        let names_rlc = |assignment: &&Assignment| assignment.keys.iter().any(|key| key.name == "rlc");
+        let sets_mode = assignments.iter().find(names_rlc).unwrap_or(&assignments[0]).keys.clone();
+        let mut all_written = Written::new();
+        for assignment in assignments {
+            for key in written(&assignment)? {
+                if !all_written.contains(&key) {
+                    all_written.push(key);
+                }
+            }
+            assignment.put(&mut alone)?;
+        }
         let after = alone.find(&path).cloned().unwrap_or_else(|| alone.clone());
         let below = |error: ScenarioError| error.under(&name).under(&section);
         let mut add = |place: Option<usize>, direction: Direction, settings: PatchSettings| {
-            let keys = keys_for(direction, &written, &after);
+            let keys = keys_for(direction, &all_written, &after);
             if let (Some(place), false) = (place, keys.is_empty()) {
                 patches.push(Patch { place, terminal: None, direction, keys, settings });
             }
@@ -284,10 +303,10 @@ impl Running {
             self.files.read(&mut access, &name, &alone)?;
             validate::access(scenario, &alone, &name, &access)?;
             if scenario.access.get(&name).is_some_and(|before| !access.is_like(before)) {
-                let path: Vec<&str> = assignment_path.iter().map(String::as_str).collect();
+                let path: Vec<&str> = sets_mode.iter().map(|key| key.name.as_str()).collect();
                 let error =
                     ScenarioError::new(Mistake::NotChangeable, "the mode of RLC cannot change while the scenario runs");
-                return Err(error.at(&key_origin).with_path(&path).allowed("other settings of the same mode"));
+                return Err(error.at(&sets_mode[0].origin).with_path(&path).allowed("other settings of the same mode"));
             }
             let place = scenario.access.get_index_of(&name);
             for direction in Direction::BOTH {

@@ -229,7 +229,23 @@ fn a_change_of_several_values_is_applied_whole_or_not_at_all() {
     assert_eq!(refused, ChangeError::NoBlock { access: "a".into() });
     assert_eq!(session.drain_facts().count(), 0);
     session.apply(&set(&[("access.a.tti", "10 ms"), ("access.a.rate", "32 kbit/s")])).unwrap();
-    assert_eq!(session.drain_facts().count(), 4); // two patches for each direction
+    assert_eq!(session.drain_facts().count(), 2); // one for each direction
+}
+
+#[test]
+fn keys_that_only_go_together_are_set_in_any_order() {
+    let loaded =
+        parse("[access.a]\ntype = \"block-arq\"\nrate = \"32 kbit/s\"\npdu = \"40 B\"\n", "live", &[]).unwrap();
+    // A TTI of 20 ms carries 80 bytes of 32 kbit/s, and 160 of 64.
+    let rate = ("access.a.rate".to_string(), "64 kbit/s".to_string());
+    let pdu = ("access.a.pdu".to_string(), "160 B".to_string());
+    assert!(loaded.change_set(std::slice::from_ref(&pdu)).is_err());
+    for sets in [[rate.clone(), pdu.clone()], [pdu, rate]] {
+        let mut session = Session::live(&loaded, 0, false);
+        session.apply(&loaded.change_set(&sets).unwrap()).unwrap();
+        session.inject(0, Down, Packet { header: 40, payload: 280, ..packet(0) }).unwrap();
+        assert_eq!(finish(&mut session), [(40, Down, 0)]); // two TTIs with a block each
+    }
 }
 
 #[test]
