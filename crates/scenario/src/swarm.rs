@@ -175,6 +175,9 @@ pub fn scenario(seed: u64) -> String {
         if access {
             writeln!(file, "access = \"a\"").expect("a string takes all");
         }
+        for key in draw.radio().into_iter().filter(|_| draw.chance(0.5)) {
+            writeln!(file, "{key}").expect("a string takes all");
+        }
     }
     for flow in 0..draw.between(1, 3) {
         let terminal = draw.between(0, terminals - 1);
@@ -201,7 +204,7 @@ pub fn scenario(seed: u64) -> String {
 struct Draw {
     stream: Stream,
     /// The accesses that are UMTS.
-    umts: Vec<&'static str>,
+    umts: Vec<umts::Drawn>,
 }
 
 impl Draw {
@@ -332,6 +335,9 @@ impl Draw {
     fn mobility(&mut self, terminal: u64, networks: &[&'static str], file: &mut String) {
         let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
         line(format!("[mobility.m]\nterminal = \"t{terminal}\""));
+        if self.is_slow() {
+            line(umts::HOSTILE.into());
+        }
         let mut states: Vec<(String, &str)> = networks.iter().map(|&name| (name.to_string(), name)).collect();
         states.push(("cell".into(), self.choose(networks)));
         for (state, access) in &states {
@@ -356,7 +362,7 @@ impl Draw {
             }
             if self.chance(0.5) {
                 let (one, other) = match *access {
-                    name if self.umts.contains(&name) => ("rate = \"384 kbit/s\"", "delays.node_b = \"9 ms\""),
+                    name if self.is_umts(name) => ("rate = \"384 kbit/s\"", "delays.node_b = \"9 ms\""),
                     "a" => ("errors = 0.2", "down.delay = \"9 ms\""),
                     _ => ("rate = \"64 kbit/s\", down.delay = \"20 ms\"", "down.delay = \"9 ms\""),
                 };
@@ -402,7 +408,7 @@ impl Draw {
                     _ => set(format!("{link}.queue"), format!("\"{} packets\"", self.between(2, 50))),
                 }
             }
-            _ if self.umts.contains(&"a") => self.change_of_umts(),
+            _ if self.is_umts("a") => self.change_of_umts(number),
             _ if !networks.is_empty() => match self.between(0, 4) {
                 0 => set(format!("access.a.{}", self.choose(&["errors", "up.errors"])), self.errors().0),
                 1 => set("access.a.down.delay".into(), format!("\"{} ms\"", self.between(0, 300))),

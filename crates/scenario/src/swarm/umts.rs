@@ -11,10 +11,46 @@ pub(super) const HOSTILE: &str = "# hostile";
 /// The longest packet of a drawn flow, its options and tags included, rounded up.
 const LONGEST_PACKET: u64 = 1600;
 
+/// A UMTS access that was drawn, as far as changes of it have to know.
+pub(super) struct Drawn {
+    name: &'static str,
+    mode: &'static str,
+    is_hostile: bool,
+    has_rrc: bool,
+    has_cell: bool,
+    /// Whether a packet may take longer than a terminal that moves stays.
+    is_slow: bool,
+    /// Whether its cell admits some and refuses others.
+    admits: bool,
+    /// Down and up.
+    ways: Vec<Way>,
+}
+
+/// One direction of it.
+#[derive(Clone, Copy)]
+struct Way {
+    tti: u64,
+    /// The sizes that a PDU may have in the course of time, the smallest last.
+    pdus: [u64; 2],
+    /// PDUs of the longest packet, at the most.
+    blocks: u64,
+    /// How likely a PDU in error is in error again, at the most.
+    again: f64,
+}
+
 impl Draw {
+    /// Whether the access of this name is UMTS.
+    pub(super) fn is_umts(&self, name: &str) -> bool {
+        self.umts.iter().any(|drawn| drawn.name == name)
+    }
+
+    /// Whether packets of an access may take longer than a terminal that moves stays there, so that none gets through.
+    pub(super) fn is_slow(&self) -> bool {
+        self.umts.iter().any(|drawn| drawn.is_slow)
+    }
+
     /// A UMTS access.
     pub(super) fn umts(&mut self, name: &'static str, file: &mut String) {
-        self.umts.push(name);
         let mut line = |text: String| writeln!(file, "{text}").expect("a string takes all");
         let is_hostile = self.chance(0.3);
         line(format!("[access.{name}]\ntype = \"umts\""));
@@ -22,7 +58,7 @@ impl Draw {
             line(HOSTILE.into());
         }
         let mode = self.choose(&["am", "am", "am", "um", "tm"]);
-        let mut largest = 0;
+        let (mut ways, mut is_slow) = (Vec::new(), false);
         for direction in ["down", "up"] {
             // Transparent mode needs a TTI that carries a whole packet.
             let (rates, ttis): (&[u64], &[u64]) = match mode {
@@ -31,25 +67,24 @@ impl Draw {
             };
             let (rate, tti) = (self.choose(rates), self.choose(ttis));
             let pdu = self.choose(&[10, 20, 42, 82, 126, 127, 150, 320]).min(rate * tti / 8);
+            let smaller = self.choose(&[10, 20, 42, 126, 127]).min(pdu);
             line(format!(
                 "{direction}.rate = \"{rate} kbit/s\"\n{direction}.tti = \"{tti} ms\"\n{direction}.pdu = \"{pdu} B\""
             ));
-            largest = pdu.max(largest);
-            let blocks = LONGEST_PACKET.div_ceil(pdu - 2) + 1;
+            let blocks = LONGEST_PACKET.div_ceil(smaller - 2) + 1;
+            is_slow |= rate < 32;
             let (errors, again) = match mode {
                 "am" => self.errors(),
                 _ if is_hostile => self.errors(),
                 _ => (format!("{:?}", self.choose(&[0.0, 0.05]) / blocks as f64), 0.0),
             };
+            let way = Way { tti, pdus: [pdu, smaller], blocks, again };
             line(format!("{direction}.errors = {errors}"));
             line(format!("{direction}.rlc.type = \"{mode}\""));
-            let settings = match mode {
-                "am" => self.acknowledged(is_hostile, pdu, blocks, again),
-                _ => self.unacknowledged(mode, is_hostile),
-            };
-            for setting in settings.iter().flat_map(|setting| setting.lines()) {
+            for setting in self.rlc(mode, is_hostile, way).iter().flat_map(|settings| settings.lines()) {
                 line(format!("{direction}.rlc.{setting}"));
             }
+            ways.push(way);
         }
         let delays =
             ["ue", "node_b", "rnc", "sgsn", "ggsn"].map(|node| format!("{node} = \"{} ms\"", self.between(0, 50)));
@@ -74,13 +109,27 @@ impl Draw {
             }
         });
         // The common channels carry PDUs of 42 octets at the most.
-        let has_rrc = mode == "am" && largest <= 42 && self.chance(0.6);
+        let has_rrc = mode == "am" && ways.iter().all(|way| way.pdus[0] <= 42) && self.chance(0.6);
         if has_rrc {
             line(self.rrc());
         }
-        if self.chance(0.3) {
-            line(self.cell(has_rrc));
+        let cell = if self.chance(0.3) { self.cell(has_rrc) } else { String::new() };
+        let (has_cell, admits) = (!cell.is_empty(), cell.contains("guaranteed"));
+        line(cell);
+        self.umts.push(Drawn { name, mode, is_hostile, has_rrc, has_cell, is_slow, admits, ways });
+    }
+
+    /// How a terminal may stand in the cells there are.
+    pub(super) fn radio(&mut self) -> Vec<String> {
+        let mut keys = Vec::new();
+        if self.umts.iter().any(|drawn| drawn.has_cell) {
+            keys.push(format!("c_to_i = \"{} dB\"", self.choose(&[-15, -7, 0, 10])));
+            keys.push(format!("thp = {}", self.between(1, 3)));
         }
+        if self.umts.iter().any(|drawn| drawn.admits) {
+            keys.push(format!("arp = {}", self.between(1, 15)));
+        }
+        keys
     }
 
     fn rrc(&mut self) -> String {
@@ -130,6 +179,14 @@ impl Draw {
         format!("cell = {{ {} }}", keys.join(", "))
     }
 
+    /// Settings of RLC in one direction, in texts of lines that belong together.
+    fn rlc(&mut self, mode: &str, is_hostile: bool, way: Way) -> Vec<String> {
+        match mode {
+            "am" => self.acknowledged(is_hostile, way),
+            _ => self.unacknowledged(mode, is_hostile),
+        }
+    }
+
     fn unacknowledged(&mut self, mode: &str, is_hostile: bool) -> Vec<String> {
         let mut settings = Vec::new();
         if mode == "tm" {
@@ -139,6 +196,8 @@ impl Draw {
             settings.push(format!("discard_timer = \"{} ms\"", self.choose(&[1, 20, 500, 5_000])));
         } else if mode == "tm" || self.chance(0.3) {
             settings.push("discard_timer = \"200 s\"".into());
+        } else {
+            settings.push("discard_timer = \"none\"".into());
         }
         if self.chance(0.4) {
             settings.push(format!("queue = \"{} packets\"", self.between(2, 40)));
@@ -146,12 +205,10 @@ impl Draw {
         settings
     }
 
-    /// Acknowledged mode with PDUs of `pdu` octets, of which the longest packet takes `blocks`, and of which one in error is
-    /// in error `again` with this probability.
-    fn acknowledged(&mut self, is_hostile: bool, pdu: u64, blocks: u64, again: f64) -> Vec<String> {
+    fn acknowledged(&mut self, is_hostile: bool, way: Way) -> Vec<String> {
         let mut settings = Vec::new();
         // Where a window of a few octets opens once a second, TCP repeats itself faster than that.
-        let least = if is_hostile { 1 } else { 400u64.div_ceil(pdu - 2) };
+        let least = if is_hostile { 1 } else { 400u64.div_ceil(way.pdus[1] - 2) };
         let windows = [1, 2, 5, 15, 64, 512, 2047, 4095];
         let window = self.choose(&windows).max(least);
         let receive_window = self.choose(&windows).max(window);
@@ -159,7 +216,8 @@ impl Draw {
         let discard = self.choose(&["none", "max-dat", "timer", "reset"]);
         settings.push(format!("discard = \"{discard}\""));
         // Few enough lost packets, or resets, that TCP gets through.
-        let enough = (1..200).find(|&attempts| blocks as f64 * 20.0 * again.powi(attempts) < 1.0).unwrap_or(200) as u64;
+        let packets = way.blocks as f64 * 20.0;
+        let enough = (1..200).find(|&attempts| packets * way.again.powi(attempts) < 1.0).unwrap_or(200) as u64;
         settings.push(match is_hostile {
             true => {
                 format!("max_dat = {}\ndiscard_timer = \"{} ms\"", self.between(1, 10), self.choose(&[10, 200, 5_000]))
@@ -175,8 +233,11 @@ impl Draw {
             settings.push(format!("buffer = \"{} B\"", self.between(3_000, 60_000)));
         }
         settings.push(format!("special_he = {}", self.chance(0.5)));
-        settings.extend(self.polls(is_hostile));
+        settings.push(self.polls(is_hostile).join("\n"));
         settings.extend(self.reports());
+        if self.chance(0.2) {
+            settings.push(format!("status.window = {}", self.choose(&windows).max(least)));
+        }
         settings
     }
 
@@ -230,18 +291,39 @@ impl Draw {
         ]
     }
 
-    /// A change of the access `a` while it runs.
-    pub(super) fn change_of_umts(&mut self) -> String {
-        let direction = self.choose(&["down", "up"]);
-        let set = |key: &str, value: String| format!("set = {{ \"access.a.{key}\" = {value} }}");
-        match self.between(0, 3) {
-            0 => set(&format!("{direction}.errors"), self.choose(&["0.0", "0.001"]).into()),
-            1 => set("delays.rnc", format!("\"{} ms\"", self.between(0, 300))),
-            2 => set("delays.node_b", format!("\"{} ms\"", self.between(0, 100))),
-            _ => {
-                let rate = self.choose(&[384, 1000, 2048]);
-                format!("set = {{ \"access.a.{direction}.rate\" = \"{rate} kbit/s\" }}")
+    /// A change of the access `a` while it runs, or of how the terminal of this number stands in its cell.
+    pub(super) fn change_of_umts(&mut self, terminal: u64) -> String {
+        let drawn = &self.umts[0];
+        let (mode, is_hostile, has_rrc, has_cell) = (drawn.mode, drawn.is_hostile, drawn.has_rrc, drawn.has_cell);
+        let (direction, way) = self.choose(&[("down", drawn.ways[0]), ("up", drawn.ways[1])]);
+        let changes = match self.between(0, 12) {
+            0 => vec![format!("{direction}.errors = {}", self.choose(&["0.0", "0.001"]))],
+            1 => vec![format!("delays.rnc = \"{} ms\"", self.between(0, 300))],
+            2 => vec![format!("delays.node_b = \"{} ms\"", self.between(0, 100))],
+            3 => vec![format!("{direction}.rate = \"{} kbit/s\"", self.choose(&[384, 1000, 2048]))],
+            4 => vec![format!("{direction}.tti = \"{} ms\"", self.choose(&[10, 20, 40, 80]).max(way.tti))],
+            5 | 6 => vec![format!("{direction}.pdu = \"{} B\"", self.choose(&way.pdus))],
+            7 if has_cell => vec![self.cell(has_rrc)],
+            8 if has_rrc => vec![self.rrc()],
+            9 if has_cell => {
+                let keys = self.radio();
+                return format!("set = {{ \"terminal.t{terminal}\" = {{ {} }} }}", self.choose_some(&keys).join(", "));
             }
-        }
+            _ => {
+                let settings = self.rlc(mode, is_hostile, way);
+                let lines = self.choose_some(&settings).join("\n");
+                lines.lines().map(|line| format!("{direction}.rlc.{line}")).collect()
+            }
+        };
+        let keys = changes.iter().filter_map(|change| change.split_once(" = "));
+        let sets: Vec<String> = keys.map(|(key, value)| format!("\"access.a.{key}\" = {value}")).collect();
+        format!("set = {{ {} }}", sets.join(", "))
+    }
+
+    /// At least one of these.
+    fn choose_some(&mut self, all: &[String]) -> Vec<String> {
+        let first = self.between(0, all.len() as u64 - 1) as usize;
+        let some = all.iter().enumerate().filter(|&(place, _)| place == first || self.chance(0.15));
+        some.map(|(_, text)| text.clone()).collect()
     }
 }
