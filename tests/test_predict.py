@@ -230,11 +230,32 @@ def test_the_model_cannot_be_shorter_than_the_packets_take() -> None:
 def test_a_scenario_has_the_parameters_of_its_bearer() -> None:
     found = predict(scenario()).download
     assert found == Download(
-        102_400, 1460, Way(384e3, 0.01, 0.1, 0.19, 1500), Way(32e3, 0.01, 0.0, 0.19, 40), 0.115, 0.05
+        102_400, 1460, Way(384e3, 0.01, 0.1, 0.19, 1500), Way(32e3, 0.01, 0.0, 0.19, 40), 0.115, 0.05, 40 + 200
     )
     assert predict(scenario(), ret_s=0.2).download.down.ret_s == 0.2
     stamped = predict(scenario(flow__transfer__transport__timestamps=True)).download
     assert (stamped.segment_bytes, stamped.down.packet_bytes, stamped.up.packet_bytes) == (1448, 1500, 52)
+
+
+def test_the_last_packet_has_its_own_size() -> None:
+    """51 packets in the end, of which the last one carries 200 bytes; a file of 1 byte is a packet of 41."""
+    whole, found = study(0.1, 19, 384e3), predict(scenario()).download
+    assert (found.packets, found.remaining) == (whole.packets, whole.remaining) == (71, 56)
+    assert whole.total_s - found.total_s == pytest.approx(8 * 1260 / (384e3 * 0.9))
+    assert found.utilisation == pytest.approx(8 * (70 * 1500 + 240) / (384e3 * found.total_s))
+    single = predict(scenario(flow__transfer__bulk="1 B"))
+    assert (single.download.down.blocks, single.download.down.packet_bytes, single.download.last_bytes) == (1, 41, 41)
+    assert single.notes[0].endswith("two round trips are 0.09 s more than the handshake and the way to the terminal")
+    assert predict(scenario(flow__transfer__bulk="2 segments")).download.last_bytes == 1500
+
+
+def test_the_note_on_small_files_tells_the_difference() -> None:
+    """Without errors what is simulated is the model less the way back, to the 10 ms of a TTI of 20 ms up."""
+    tiny = cellwind.Scenario.load("umts-rlc-384", {"access.umts.down.errors": 0.0, "flow.download.bulk": "1 B"})
+    found = predict(tiny)
+    (row,) = cellwind.run(tiny, replications=1).flows().to_pylist()
+    assert "0.15 s more" in found.notes[0]
+    assert found.download.with_set_up_s - row["duration_s"] == pytest.approx(0.15, abs=0.015)
 
 
 def test_what_returns_within_a_tti_waits_for_the_next() -> None:
@@ -259,6 +280,14 @@ REFUSED = {
     "flow.transfer.transport.receive_window": (
         {"flow.transfer.transport.receive_window": "4 segments"},
         "a window of 4 segments leaves the link idle, whose round trip holds 9",
+    ),
+    "flow.transfer.transport.window_scaling": (
+        {
+            "access.umts.rate": "2048 kbit/s",
+            "link.internet.delay": "100 ms",
+            "flow.transfer.transport.receive_window": "80 segments",
+        },
+        "44 segments, the most without it, leave the link idle",
     ),
     "flow.transfer.transport.initial_ssthresh": (
         {"flow.transfer.transport.initial_ssthresh": "8 segments"},
@@ -318,7 +347,8 @@ def test_the_rlc_has_the_parameters_of_its_bearer() -> None:
     assert found.download.down == Way(384e3, 0.01, 0.1, 0.12, 1500)
     assert found.download.up.rate_bps == 64e3
     assert found.download.rtt_umts_s == pytest.approx(0.12)
-    assert found.notes[0].startswith("reports may wait for the status prohibit of 100 ms")
+    # Ten losses a second: after a report one more comes within 100 ms on average, and two reports for three losses.
+    assert found.notes[0].startswith("reports may wait for the status prohibit of 100 ms, 25 ms on average")
     assert not predict(cellwind.Scenario.load("umts-rlc-384", RLC), ret_s=0.15).notes
     headed = predict(cellwind.Scenario.load("umts-rlc-384", {**RLC, "access.umts.pdcp.header": True})).download
     assert (headed.down.packet_bytes, headed.up.packet_bytes) == (1501, 41)
@@ -338,6 +368,24 @@ def test_the_simulated_rlc_takes_about_as_long() -> None:
         ("access.umts.rlc.delivery", {"access.umts.rlc.delivery": "out-of-sequence"}, "look like losses"),
         ("access.umts.rlc.max_dat", {"access.umts.rlc.max_dat": 3}, "with 3 transmissions"),
         ("access.umts.rlc.window", {"access.umts.rlc.window": 100}, "lets 4000 bytes be on their way"),
+        ("access.umts.rlc.status.window", {"access.umts.rlc.status.window": 16}, "lets 640 bytes be on their way"),
+        ("access.umts.rlc.status.prohibit", {"access.umts.rlc.status.prohibit": "130 ms"}, "longer than the 120 ms"),
+        ("access.umts.rlc.status.prohibit", {"access.umts.rlc.status.prohibit": "none"}, "asked for once more"),
+        (
+            "access.umts.rlc.status.estimated_pdu_counter",
+            {"access.umts.rlc.status.estimated_pdu_counter": "1 s"},
+            "may wait 1 s for its report",
+        ),
+        (
+            "access.umts.rlc.poll.prohibit",
+            {"access.umts.rlc.poll.prohibit": "5 s"},
+            "the window of 81880 bytes is full before the next report",
+        ),
+        (
+            "access.umts.up.errors",
+            {"access.umts.up.errors": {"rate": 0.5, "unit": "tti"}},
+            "50 % of the reports are lost",
+        ),
         ("access.umts.rlc.queue", {"access.umts.rlc.queue": "10 packets"}, "overflow"),
         ("access.umts.rlc.discard", {"access.umts.rlc.discard": "timer"}, "given up"),
         ("access.umts.rlc.status.missing_pdu", {"access.umts.rlc.status.missing_pdu": False}, "not reported"),
@@ -354,6 +402,59 @@ def test_settings_of_the_rlc_that_do_not_fit_are_named(where: str, values: dict[
         predict(cellwind.Scenario.load("umts-rlc-384", {**RLC, **values}))
     assert refused.value.where == where
     assert reason in refused.value.reason
+
+
+def test_windows_that_fill_are_a_note_with_the_time_they_take() -> None:
+    """200 kB in a window of 512 PDUs of 40 octets: ten times full. Each costs less than the loop of 120 ms."""
+    values = {**RLC, "access.umts.down.errors": 0.0, "flow.download.bulk": "200 kB"}
+    narrow = cellwind.Scenario.load("umts-rlc-384", {**values, "access.umts.rlc.window": 512})
+    assert predict(narrow).notes == (
+        "the bearer asks for a report when its window of 512 PDUs is full, and stands still for up to 120 ms then: "
+        "1.20 s more at most",
+    )
+    time, *_ = beside(narrow, predict(narrow), 1)
+    assert 0 < time.simulated.mean - time.predicted < 1.2
+    asking = {"access.umts.rlc.window": 512, "access.umts.rlc.poll.every_pdus": 64}
+    assert not predict(cellwind.Scenario.load("umts-rlc-384", {**values, **asking})).notes
+
+
+def test_lost_reports_are_a_note() -> None:
+    lossy: dict[str, Any] = {"access.umts.up.errors": {"rate": 0.05, "unit": "tti"}}
+    notes = predict(cellwind.Scenario.load("umts-rlc-384", {**RLC, **lossy})).notes
+    assert notes[1].startswith("5 % of the reports are lost: what they ask for waits 100 ms for the next one")
+
+
+def refusal(values: dict[str, Any]) -> UnfitError | None:
+    try:
+        predict(cellwind.Scenario.load("umts-rlc-384", values))
+    except UnfitError as unfit:
+        return unfit
+    return None
+
+
+@pytest.mark.parametrize("rate", ["128 kbit/s", "384 kbit/s", "1024 kbit/s", "2048 kbit/s"])
+def test_whoever_does_as_a_refusal_says_gets_an_answer(rate: str) -> None:
+    """By doing so, from windows of 16 PDUs and 4 segments on; no advice is given twice."""
+    values: dict[str, Any] = {
+        **RLC,
+        "access.umts.down.rate": rate,
+        "access.umts.rlc.window": 16,
+        "access.umts.rlc.status.prohibit": "5 s",
+        "flow.download.transport.receive_window": "4 segments",
+    }
+    taken = set()
+    while (unfit := refusal(values)) is not None:
+        advice = re.match(
+            r'"?([\w. ]+?)"? (PDUs |)(or (?:more|less) |)(with window_scaling = true |)would fit', unfit.remedy
+        )
+        assert advice is not None, unfit.remedy
+        assert unfit.where not in taken
+        taken.add(unfit.where)
+        value = advice[1]
+        values[unfit.where] = int(value) if advice[2] else value == "true" or value
+        if advice[4]:
+            values["flow.download.transport.window_scaling"] = True
+    assert {"access.umts.rlc.window", "access.umts.rlc.status.prohibit"} <= taken
 
 
 def test_several_flows_and_applications_are_refused() -> None:
@@ -381,6 +482,7 @@ def test_the_command_prints_a_table_and_what_was_simulated(cellwind: CommandLine
     wanted = ["predict", "umts-384", "--set", "access.umts.delivery=in-sequence", "--set", "flow.download.bulk=100 kB"]
     said = cellwind(*wanted, "--simulate", "--replications", "3").stdout
     assert "umts-384: download, 100,000 bytes" in said
+    assert "download, 1 byte\n" in cellwind(*wanted, "--set", "flow.download.bulk=1 B").stdout
     assert "(5.14)" in said
     assert "Download time (s)" in said
     assert "Note: the transport begins with 3 segments" in said

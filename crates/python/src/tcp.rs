@@ -173,7 +173,6 @@ impl Sender {
         fin: bool,
     ) -> PyResult<Vec<Segment>> {
         self.window = window.unwrap_or(self.window);
-        let now = instant(t, self.now)?;
         let packet = Packet {
             seq: u64::from(!syn),
             ack,

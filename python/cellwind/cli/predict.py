@@ -95,7 +95,7 @@ def _table(prediction: Prediction) -> Any:
     from rich.text import Text
 
     download = prediction.download
-    title = Text(f"{prediction.scenario}: {prediction.flow}, {download.file_bytes:,} bytes", style="bold")
+    title = Text(f"{prediction.scenario}: {prediction.flow}, {_bytes(download.file_bytes)}", style="bold")
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", min_width=min(60, width()))
     for heading, justify in (("", "left"), ("down", "right"), ("up", "right"), ("equation", "left")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
@@ -124,6 +124,10 @@ def _table(prediction: Prediction) -> Any:
     whole("Utilisation of the link (%)", "", f"{100 * download.utilisation:.1f}")
     whole("With set-up and the last way (s)", "5.3.4", f"{download.with_set_up_s:.3f}")
     return table
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} byte{'s' * (count != 1)}"
 
 
 def _share(way: Way, i: int) -> str:

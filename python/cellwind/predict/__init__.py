@@ -56,7 +56,7 @@ def predict(scenario: Scenario | str | os.PathLike[str], ret_s: float | None = N
     >>> bearer = {"access.umts.delivery": "in-sequence", "flow.download.bulk": "100 kB"}
     >>> found = predict(cellwind.Scenario.load("umts-384", bearer))
     >>> found.download.down.blocks, round(found.download.total_s, 2)
-    (2, 3.25)
+    (2, 3.24)
     """
     from cellwind.scenario import Scenario
 
@@ -92,6 +92,7 @@ def _parts(download: Download) -> dict[str, Any]:
         "rtt_umts_s": download.rtt_umts_s,
         "rtt_internet_s": download.rtt_internet_s,
         "packets": download.packets,
+        "last_packet_bytes": download.last_bytes or download.down.packet_bytes,
         "rtt_s": download.rtt_s,
         "shortest_rtt_s": download.shortest_rtt_s,
         "cycle_full": download.cycle_full,

@@ -14,6 +14,9 @@ Place: TypeAlias = Callable[[str], str]
 
 # Octets of the header in acknowledged mode (TS 25.322 §9.2.1.4).
 _AM_HEADER = 2
+_OTHER = {"down": "up", "up": "down"}
+# Lost reports make downloads 5 % longer at this share of them, 10 to 15 % at twice as many.
+_MOST_LOST = 0.1
 
 
 class UnfitError(ValueError):
@@ -35,7 +38,9 @@ class Bearer:
     """One direction of an access, before it is known what it carries.
 
     ``queues`` are the bounds of what waits, and ``window`` that of the bytes on their way, with their places;
-    ``transmissions`` is how often a block is sent at most. ``notes`` say what delays a retransmission besides.
+    ``transmissions`` is how often a block is sent at most. ``rest`` is the longest that reports, or requests for one,
+    are prohibited; with ``asks_when_full`` there are none before the window is full, unless something is missing.
+    ``notes`` say what delays a retransmission besides.
     """
 
     rate_bps: float
@@ -50,6 +55,8 @@ class Bearer:
     payload_bytes: int = 0
     # What it puts before each packet.
     header_bytes: int = 0
+    rest: tuple[str, float] = ("", 0.0)
+    asks_when_full: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -86,6 +93,47 @@ def _frame_error_rate(where: str, errors: float | Table, is_alone: bool) -> floa
     if table["rate"] > 0 and not is_alone and table.get("unit", "pdu") != "tti":
         raise UnfitError(f"{where}.unit", "errors strike the blocks of a TTI one by one", '"tti" would fit')
     return float(table["rate"])
+
+
+def _reports_lost(where: str, access: Table) -> float:
+    """The share of the reports on the download that are lost. Raises UnfitError for one that counts."""
+    place, back = of_direction(where, access, "up")
+    lost = _frame_error_rate(place("errors"), back["errors"], is_alone=True)
+    if lost > _MOST_LOST:
+        reason = f"{100 * lost:g} % of the reports are lost, and the model's all arrive"
+        raise UnfitError(place("errors"), reason, f"a rate of {_MOST_LOST:g} or less would fit")
+    return lost
+
+
+def _reports(where: str, rlc: Table, losses_per_s: float, ret_s: float, lost: float) -> tuple[str, ...]:
+    """What reports do to the delay of a retransmission besides their loop of ``ret_s``. Raises UnfitError."""
+    status = rlc["status"]
+    if not status["missing_pdu"]:
+        raise UnfitError(f"{where}.missing_pdu", "gaps are not reported", "true would fit")
+    # After a report no other one is sent for so long, whatever is missing meanwhile.
+    rest_s, key = max((_span(status[key]), key) for key in ("estimated_pdu_counter", "prohibit"))
+    loop = f"{1e3 * ret_s:g} ms"
+    if rest_s > ret_s:
+        reason = f"a block may wait {status[key]} for its report, longer than the {loop} of a retransmission"
+        raise UnfitError(f"{where}.{key}", reason, f'"{loop}" or less would fit')
+    if rest_s < ret_s / 2:
+        reason = f"a block that is sent again is asked for once more during the {loop} until it arrives"
+        raise UnfitError(f"{where}.prohibit", reason, f'"{500 * ret_s:g} ms" or more would fit')
+    mean_s = losses_per_s * rest_s**2 / 2 / (1 + losses_per_s * rest_s)
+    notes = [
+        f"reports may wait for the status {key.replace('_', ' ')} of {status[key]}, {1e3 * mean_s:.0f} ms on average "
+        "while the link is busy, and those of the last PDUs for a poll, which the delay of a retransmission leaves out"
+    ]
+    if lost > 0:
+        notes.append(
+            f"{100 * lost:g} % of the reports are lost: what they ask for waits {1e3 * rest_s:g} ms for the next one, "
+            f"and at the end of the file for the poll timer of {rlc['poll']['timer']}, which the model leaves out"
+        )
+    return tuple(notes)
+
+
+def _span(text: str) -> float:
+    return 0.0 if text == "none" else seconds(text)
 
 
 def _in_sequence(place: str, delivery: str, fer: float) -> None:
@@ -144,7 +192,7 @@ def _umts(where: str, access: Table) -> tuple[Bearer, Bearer]:
         rlc = bearer["rlc"]
         if rlc["type"] != "am":
             raise UnfitError(f"{place('rlc')}.type", "what fails is not sent again", '"am" would fit')
-        tti_s, report_tti_s = ttis[direction], ttis["up" if direction == "down" else "down"]
+        tti_s, report_tti_s = ttis[direction], ttis[_OTHER[direction]]
         payload = size_bytes(bearer["pdu"]) - _AM_HEADER
         blocks = math.floor(round(bits_per_second(bearer["rate"]) * tti_s / 8) / payload)
         fer = _frame_error_rate(place("errors"), bearer["errors"], is_alone=blocks == 1)
@@ -152,20 +200,24 @@ def _umts(where: str, access: Table) -> tuple[Bearer, Bearer]:
         if rlc["discard"] == "timer":
             raise UnfitError(f"{place('rlc')}.discard", "late packets are given up", '"max-dat" would fit')
         status = rlc["status"]
-        if fer > 0 and not status["missing_pdu"]:
-            raise UnfitError(f"{place('rlc')}.status.missing_pdu", "gaps are not reported", "true would fit")
         # The next TTI shows the gap; a TTI of the other direction takes the report, and the next one the block.
         seen_s = tti_s + between_s
         ret_s = _whole(_whole(seen_s, report_tti_s) + report_tti_s + between_s, tti_s)
         queues = [(f"{place('rlc')}.queue", str(rlc["queue"]))]
         if "buffer" in rlc:
             queues.append((f"{place('rlc')}.buffer", str(rlc["buffer"])))
-        notes = []
-        if fer > 0 and status["prohibit"] != "none":
-            notes.append(
-                f"reports may wait for the status prohibit of {status['prohibit']}, and those of the last PDUs "
-                "for a poll, which the delay of a retransmission leaves out"
-            )
+        notes: tuple[str, ...] = ()
+        if fer > 0:
+            lost = _reports_lost(where, access) if direction == "down" else 0.0
+            notes = _reports(f"{place('rlc')}.status", rlc, fer / tti_s, ret_s, lost)
+        rests = [(_span(rlc[key]["prohibit"]), f"{place('rlc')}.{key}.prohibit") for key in ("poll", "status")]
+        poll = rlc["poll"]
+        asks = poll["periodic"] != "none" or status["periodic"] != "none"
+        asks |= any(key in poll for key in ("every_pdus", "every_sdus", "window"))
+        windows = [(rlc[key], f"{place('rlc')}.{key}") for key in ("window", "receive_window")]
+        if "window" in status:
+            windows.append((status["window"], f"{place('rlc')}.status.window"))
+        window, window_place = min(windows)
         return Bearer(
             rate_bps=8 * blocks * payload / tti_s,
             tti_s=tti_s,
@@ -175,10 +227,12 @@ def _umts(where: str, access: Table) -> tuple[Bearer, Bearer]:
             queues=tuple(queues),
             transmissions=math.inf if rlc["discard"] == "none" else rlc["max_dat"],
             transmissions_place=f"{place('rlc')}.max_dat",
-            window=(f"{place('rlc')}.window", min(rlc["window"], rlc["receive_window"]) * payload),
+            window=(window_place, window * payload),
             payload_bytes=payload,
             header_bytes=int(pdcp["header"]),
-            notes=tuple(notes),
+            rest=max(rests)[::-1],
+            asks_when_full=fer == 0 and not asks,
+            notes=notes,
         )
 
     return read("down"), read("up")

@@ -76,7 +76,7 @@ class Download:
     """What the model says of a download.
 
     ``rtt_umts_s`` and ``rtt_internet_s`` are what a round trip takes besides the radio link; ``segment_bytes`` is the
-    payload of a full packet.
+    payload of a full packet, and ``last_bytes`` the size of the last one: None takes it for full, as (5.13) does.
     """
 
     file_bytes: int
@@ -85,6 +85,7 @@ class Download:
     up: Way
     rtt_umts_s: float
     rtt_internet_s: float
+    last_bytes: int | None = None
 
     @property
     def packets(self) -> int:
@@ -135,7 +136,7 @@ class Download:
     @property
     def second_s(self) -> float:
         """T_second, (5.13): the time of those at the rate of the link."""
-        return self.remaining / self.down.packets_per_s
+        return (self.remaining - self._missing) / self.down.packets_per_s
 
     @property
     def total_s(self) -> float:
@@ -153,7 +154,13 @@ class Download:
     @property
     def utilisation(self) -> float:
         """Share of the rate that new packets fill during T_total."""
-        return self.packets * 8 * self.down.packet_bytes / (self.down.rate_bps * self.total_s)
+        octets = (self.packets - self._missing) * self.down.packet_bytes
+        return 8 * octets / (self.down.rate_bps * self.total_s)
+
+    @property
+    def _missing(self) -> float:
+        """What the last packet lacks of a full one, as a share of it."""
+        return 0.0 if self.last_bytes is None else 1 - self.last_bytes / self.down.packet_bytes
 
     def departures(self, cycles: int) -> list[Departure]:
         """Table 5.1: the packets of the first ``cycles`` cycles, all of which have gaps."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _TIMESTAMPS = 12
 # Without the window scale option (RFC 7323 §2).
 _UNSCALED = 65_535
+# WSN of TS 25.322 §9.2.2.11.3 has twelve bits.
+_MOST_PDUS = 4095
 # Those that leave slow start as RFC 5681 has it, until a loss.
 _PLAIN_SLOW_START = ("aimd", "cubic", "westwood", "veno")
 # Above this share of downloads that lose a packet, "no packet is lost" is not so.
@@ -48,27 +50,28 @@ def fit(scenario: Scenario, ret_s: float | None = None) -> Fitted:
     access, down, up = _bearer(document, flow)
     payload = size_bytes(transport["mss"]) - (_TIMESTAMPS if transport["timestamps"] else 0)
     header = size_bytes(transport["header"])
-    packet = header + size_bytes(transport["mss"])
     ack = header + (_TIMESTAMPS if transport["timestamps"] else 0)
+    file = size_bytes(flow["bulk"], payload)
+    packet = ack + min(payload, file)
     download = Download(
-        file_bytes=size_bytes(flow["bulk"], payload),
+        file_bytes=file,
         segment_bytes=payload,
         down=_way(down, packet, ret_s),
         up=_way(up, ack, ret_s),
         rtt_umts_s=down.delay_s + up.delay_s,
         rtt_internet_s=0.0,
+        last_bytes=ack + (file - 1) % payload + 1 + down.header_bytes,
     )
     download = replace(download, rtt_internet_s=_internet_s(document, download, packet, ack))
-    window = size_bytes(transport["receive_window"], payload)
-    segments = (window if transport["window_scaling"] else min(window, _UNSCALED)) // payload
-    _window_fills_the_link(name, transport, download, segments)
+    segments = _window_fills_the_link(name, transport, download)
     _acks_have_room(access, download)
     _rlc_window_fills_the_link(down, download)
     held = min(segments, download.packets)
     for where, queue in [*_queues(document), *down.queues]:
         _queue_holds(where, queue, held, packet)
     _nothing_is_given_up(down, download)
-    return Fitted(name, download, (*_notes(transport, payload, download), *([] if ret_s is not None else down.notes)))
+    notes = _notes(transport, payload, download) + _stops(down, download)
+    return Fitted(name, download, (*notes, *(() if ret_s is not None else down.notes)))
 
 
 def _only_flow(document: Table) -> tuple[str, Table]:
@@ -162,20 +165,29 @@ def _queues(document: Table) -> list[tuple[str, str]]:
     return found
 
 
-def _window_fills_the_link(name: str, transport: Table, download: Download, segments: int) -> None:
-    needed = math.ceil(download.rtt_s * download.down.packets_per_s)
+def _window_fills_the_link(name: str, transport: Table, download: Download) -> int:
+    """The segments of the window, which must be as many as the round trip holds, if the file has so many."""
+    needed = min(math.ceil(download.rtt_s * download.down.packets_per_s), download.packets)
     where = f"flow.{name}.transport"
-    if segments < needed:
-        reason = f"a window of {segments} segments leaves the link idle, whose round trip holds {needed}"
-        raise UnfitError(f"{where}.receive_window", reason, f'"{needed} segments" or more would fit')
+    buffer = size_bytes(transport["receive_window"], download.segment_bytes) // download.segment_bytes
+    told = buffer if transport["window_scaling"] else min(buffer, _UNSCALED // download.segment_bytes)
+    if buffer < needed:
+        reason = f"a window of {told} segments leaves the link idle, whose round trip holds {needed}"
+        is_told = transport["window_scaling"] or needed * download.segment_bytes <= _UNSCALED
+        remedy = f'"{needed} segments" or more' + ("" if is_told else " with window_scaling = true")
+        raise UnfitError(f"{where}.receive_window", reason, f"{remedy} would fit")
+    if told < needed:
+        reason = f"{told} segments, the most without it, leave the link idle, whose round trip holds {needed}"
+        raise UnfitError(f"{where}.window_scaling", reason, "true would fit")
     threshold = transport.get("initial_ssthresh")
     if threshold is not None and size_bytes(threshold, download.segment_bytes) < needed * download.segment_bytes:
         reason = "slow start ends before the link is busy"
         raise UnfitError(f"{where}.initial_ssthresh", reason, f'"{needed} segments" or more would fit, or none')
+    return told
 
 
 def _acks_have_room(access: str, download: Download) -> None:
-    if download.up.packets_per_s < download.down.packets_per_s:
+    if download.packets > 1 and download.up.packets_per_s < download.down.packets_per_s:
         reason = (
             f"it carries {download.up.packets_per_s:.3g} acknowledgements per second, "
             f"and the downlink delivers {download.down.packets_per_s:.3g} packets"
@@ -187,10 +199,17 @@ def _rlc_window_fills_the_link(down: Bearer, download: Download) -> None:
     if down.window is None:
         return
     where, octets = down.window
-    needed = math.ceil(download.rtt_s * down.rate_bps / 8)
-    if octets < needed:
+    place, rest_s = down.rest
+    window_s = 8 * octets / down.rate_bps
+    if window_s < download.rtt_s:
+        needed = math.ceil(download.rtt_s * down.rate_bps / 8)
         reason = f"it lets {octets} bytes be on their way, and the round trip holds {needed}"
-        raise UnfitError(where, reason, f"{math.ceil(needed / down.payload_bytes)} PDUs or more would fit")
+        pdus = math.ceil(needed / down.payload_bytes)
+        remedy = f"{pdus} PDUs or more would fit" if pdus <= _MOST_PDUS else "longer PDUs would fit"
+        raise UnfitError(where, reason, remedy)
+    if window_s < rest_s:
+        reason = f"the window of {octets} bytes is full before the next report may be asked for or sent"
+        raise UnfitError(place, reason, f'"{math.floor(100 * window_s) * 10} ms" or less would fit')
 
 
 def _queue_holds(where: str, queue: str, packets: int, packet_bytes: int) -> None:
@@ -228,8 +247,26 @@ def _notes(transport: Table, payload: int, download: Download) -> list[str]:
     if beyond > _MANY_ROUNDS:
         notes.append(f"{100 * beyond:.1f} % of the packets need a fourth round, which (5.6) leaves out")
     if download.file_bytes < 2 * download.segment_bytes:
-        notes.append("of a file this small T_total counts the transmission only, not the way to the terminal")
+        back_s = download.up.sdu_delay_s + download.fixed_s / 2
+        notes.append(
+            "of a file this small T_total counts the transmission only, and two round trips are "
+            f"{back_s:.2f} s more than the handshake and the way to the terminal"
+        )
     return notes
+
+
+def _stops(down: Bearer, download: Download) -> list[str]:
+    """What the bearer stands still while it waits for leave to go on."""
+    if not down.asks_when_full or down.window is None:
+        return []
+    _, window = down.window
+    times = (download.packets * download.down.packet_bytes - 1) // window
+    if times == 0:
+        return []
+    return [
+        f"the bearer asks for a report when its window of {window // down.payload_bytes} PDUs is full, and stands "
+        f"still for up to {1e3 * down.ret_s:g} ms then: {times * down.ret_s:.2f} s more at most"
+    ]
 
 
 def _initial_window(text: str, payload: int) -> int:
