@@ -2,9 +2,11 @@
 
 use cellwind_engine::packet::Deadline;
 use cellwind_engine::time::{Span, Time};
-use cellwind_engine::units::{Probability, Rate, Size};
+use cellwind_engine::units::{Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::errors::settings::ErrorSettings;
 
 /// One direction of a wired link: a queue, a transmitter and a delay line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,8 +17,9 @@ pub struct LinkSettings {
     pub rate: Option<Rate>,
     /// Propagation delay.
     pub delay: Span,
-    /// Probability that a packet is lost after it was sent, independently of others.
-    pub loss: Probability,
+    /// Which packets are lost after they were sent: the probability of independent losses, or a table as for the `errors` of
+    /// a radio bearer.
+    pub loss: ErrorSettings,
     /// Bound of the drop-tail queue in front of the transmitter.
     pub queue: QueueLimit,
     /// Marks congestion in packets that find so many others waiting, where their transport understands it (ECN, RFC 3168 §5);
@@ -37,7 +40,7 @@ impl LinkSettings {
         match key {
             "rate" => self.rate = other.rate,
             "delay" => self.delay = other.delay,
-            "loss" => self.loss = other.loss,
+            "loss" => self.loss = other.loss.clone(),
             "queue" => self.queue = other.queue,
             "mark_above" => self.mark_above = other.mark_above,
             "expiry" => self.expiry = other.expiry,

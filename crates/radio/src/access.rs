@@ -19,11 +19,11 @@ use serde::Serialize;
 
 use crate::block_arq::BlockArq;
 use crate::blocks::Blocks;
-use crate::errors::settings::ErrorSettings;
 use crate::mac::cell::settings::{CellSettings, RadioSettings};
 use crate::settings::BlockArqSettings;
 use crate::umts::Umts;
 use crate::umts::settings::{UmtsSettings, channels};
+use cellwind_path::errors::settings::ErrorSettings;
 
 /// An access network.
 // A scenario has few of them, so that their size does not matter.
@@ -103,21 +103,21 @@ impl Access {
         }
     }
 
-    /// The errors of one direction; none where an access does not send blocks.
-    pub fn errors(&self, direction: Direction) -> Option<&ErrorSettings> {
+    /// The errors of one direction, with their key.
+    pub fn errors(&self, direction: Direction) -> (&'static str, &ErrorSettings) {
         match self {
-            Access::BlockArq(both) => Some(&both.get(direction).errors),
-            Access::Link(_) => None,
-            Access::Umts(umts) => Some(&umts.directions.get(direction).errors),
+            Access::BlockArq(both) => ("errors", &both.get(direction).errors),
+            Access::Link(both) => ("loss", &both.get(direction).loss),
+            Access::Umts(umts) => ("errors", &umts.directions.get(direction).errors),
         }
     }
 
     /// The same, to change.
-    pub fn errors_mut(&mut self, direction: Direction) -> Option<&mut ErrorSettings> {
+    pub fn errors_mut(&mut self, direction: Direction) -> (&'static str, &mut ErrorSettings) {
         match self {
-            Access::BlockArq(both) => Some(&mut both.get_mut(direction).errors),
-            Access::Link(_) => None,
-            Access::Umts(umts) => Some(&mut umts.directions.get_mut(direction).errors),
+            Access::BlockArq(both) => ("errors", &mut both.get_mut(direction).errors),
+            Access::Link(both) => ("loss", &mut both.get_mut(direction).loss),
+            Access::Umts(umts) => ("errors", &mut umts.directions.get_mut(direction).errors),
         }
     }
 

@@ -18,8 +18,8 @@ use cellwind_path::settings::QueueLimit;
 use cellwind_path::traffic::Traffic;
 
 use crate::blocks::Blocks;
-use crate::errors::ErrorProcess;
 use crate::settings::{Attempts, BlockArqSettings, Delivery, TtiStart};
+use cellwind_path::errors::ErrorProcess;
 
 /// One direction of a bearer; packets enter and leave at port 0.
 #[derive(Clone, Debug)]
@@ -124,7 +124,7 @@ impl BlockArq {
     ///
     /// # Panics
     ///
-    /// On errors that [`ErrorSettings::check`](crate::errors::settings::ErrorSettings::check) refuses.
+    /// On errors that [`ErrorSettings::check`](cellwind_path::errors::settings::ErrorSettings::check) refuses.
     pub fn new(settings: &BlockArqSettings, errors: Stream) -> Option<Self> {
         let (pdu, blocks_per_tti) = settings.blocks_per_tti()?;
         Some(BlockArq {

@@ -7,7 +7,7 @@ use cellwind_path::settings::QueueLimit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::errors::settings::ErrorSettings;
+use cellwind_path::errors::settings::ErrorSettings;
 
 /// One direction of a block-ARQ bearer: RLC reduced to blocks that are resent until they arrive
 /// (Lundsten, section 5.2 and appendix B).

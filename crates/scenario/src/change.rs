@@ -204,7 +204,7 @@ pub(crate) fn set(scenario: &Scenario, tree: &Node, assignments: Vec<Assignment>
 /// The links and accesses of a scenario with the changes made so far.
 struct Running {
     root: Node,
-    /// What the errors of accesses refer to, which is read once for all changes.
+    /// What the errors of links and accesses refer to, which is read once for all changes.
     files: ErrorFiles,
 }
 
@@ -288,7 +288,9 @@ impl Running {
             }
         };
         if section == "link" {
-            let link: Link = from_node(&after).map_err(below)?;
+            let mut link: Link = from_node(&after).map_err(below)?;
+            self.files.of_link(&mut link, &name, &alone)?;
+            validate::link(scenario, &alone, &name, &link)?;
             let place = scenario.link.get_index_of(&name);
             for direction in Direction::BOTH {
                 add(place, direction, PatchSettings::Link(link.get(direction).clone()));
@@ -300,7 +302,7 @@ impl Running {
             add(place, Direction::Down, PatchSettings::Terminal(terminal.radio()));
         } else {
             let mut access: Access = from_node(&after).map_err(below)?;
-            self.files.read(&mut access, &name, &alone)?;
+            self.files.of_access(&mut access, &name, &alone)?;
             validate::access(scenario, &alone, &name, &access)?;
             if scenario.access.get(&name).is_some_and(|before| !access.is_like(before)) {
                 let path: Vec<&str> = sets_mode.iter().map(|key| key.name.as_str()).collect();

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use cellwind_engine::directions::DIRECTIONS;
-use cellwind_radio::errors::settings::ERRORS;
+use cellwind_path::errors::settings::ERRORS;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;

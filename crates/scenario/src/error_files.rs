@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cellwind_engine::directions::Direction;
-use cellwind_radio::access::Access;
-use cellwind_radio::errors::markov::{MarkovFile, MarkovSettings};
-use cellwind_radio::errors::settings::ErrorModel;
-use cellwind_radio::errors::trace::{Record, TraceSettings};
+use cellwind_path::errors::markov::{MarkovFile, MarkovSettings};
+use cellwind_path::errors::settings::{ErrorModel, ErrorSettings};
+use cellwind_path::errors::trace::{Record, TraceSettings};
 
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError, quoted};
+use crate::model::{Access, Link};
 use crate::node::Node;
 use crate::presets::{ERROR_FILES, ErrorFile};
 use crate::read;
@@ -32,27 +32,41 @@ enum Target {
 
 impl ErrorFiles {
     /// Reads what the errors of the access `name` refer to, whose table stands in `tree`.
-    pub fn read(&mut self, access: &mut Access, name: &str, tree: &Node) -> Result<(), ScenarioError> {
+    pub fn of_access(&mut self, access: &mut Access, name: &str, tree: &Node) -> Result<(), ScenarioError> {
         for direction in Direction::BOTH {
-            let Some(errors) = access.errors_mut(direction) else { continue };
-            let exact = ["access", name, direction.word(), "errors", "file"];
-            let both = ["access", name, "errors", "file"];
-            let path = if tree.find(&exact).is_some() { &exact[..] } else { &both };
-            let written = tree.find(path);
-            let folder = written.map_or_else(PathBuf::new, |node| node.origin.source.directory.clone());
-            let found = match &mut errors.model {
-                ErrorModel::Markov(settings) => self.chain(settings, folder),
-                ErrorModel::Trace(settings) => self.record(settings, folder),
-                _ => Ok(()),
-            };
-            found.map_err(|error| match written {
-                // What is wrong inside a file has its place there.
-                _ if error.has_place() => error.note(format!("it is named by {}", path.join("."))),
-                Some(node) => error.with_path(path).at(&node.origin),
-                None => error.with_path(path),
-            })?;
+            let (key, errors) = access.errors_mut(direction);
+            self.read(errors, ["access", name, direction.word(), key], tree)?;
         }
         Ok(())
+    }
+
+    /// Reads what the losses of the wired link `name` refer to, whose table stands in `tree`.
+    pub fn of_link(&mut self, link: &mut Link, name: &str, tree: &Node) -> Result<(), ScenarioError> {
+        for direction in Direction::BOTH {
+            self.read(&mut link.get_mut(direction).loss, ["link", name, direction.word(), "loss"], tree)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what errors refer to that stand at `place`: section, name, direction and key.
+    fn read(&mut self, errors: &mut ErrorSettings, place: [&str; 4], tree: &Node) -> Result<(), ScenarioError> {
+        let [section, name, direction, key] = place;
+        let exact = [section, name, direction, key, "file"];
+        let both = [section, name, key, "file"];
+        let path = if tree.find(&exact).is_some() { &exact[..] } else { &both };
+        let written = tree.find(path);
+        let folder = written.map_or_else(PathBuf::new, |node| node.origin.source.directory.clone());
+        let found = match &mut errors.model {
+            ErrorModel::Markov(settings) => self.chain(settings, folder),
+            ErrorModel::Trace(settings) => self.record(settings, folder),
+            _ => Ok(()),
+        };
+        found.map_err(|error| match written {
+            // What is wrong inside a file has its place there.
+            _ if error.has_place() => error.note(format!("it is named by {}", path.join("."))),
+            Some(node) => error.with_path(path).at(&node.origin),
+            None => error.with_path(path),
+        })
     }
 
     fn chain(&mut self, settings: &mut MarkovSettings, folder: PathBuf) -> Result<(), ScenarioError> {

@@ -164,8 +164,11 @@ fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: Str
     scenario.fill_in();
     traces::read(&mut scenario, &resolved)?;
     let mut files = ErrorFiles::default();
+    for (name, link) in &mut scenario.link {
+        files.of_link(link, name, &resolved)?;
+    }
     for (name, access) in &mut scenario.access {
-        files.read(access, name, &resolved)?;
+        files.of_access(access, name, &resolved)?;
     }
     let warnings = validate::check(&scenario, &resolved)?;
     scenario.plan = change::plan(&scenario, &resolved)?;

@@ -155,9 +155,9 @@ pub fn is_preset_place(path: &[String]) -> bool {
 }
 
 /// Turns a string into the table it is short for, so that keys can be put beside it: a preset's name where
-/// presets stand, elsewhere the `type` of a choice, and at `errors` a rate. Other values stay as they are.
+/// presets stand, elsewhere the `type` of a choice, and at `errors` and `loss` a rate. Other values stay as they are.
 pub fn expand_string(node: Node, path: &[String]) -> Node {
-    if path.last().is_some_and(|key| key == "errors") && is_rate(&node) {
+    if path.last().is_some_and(|key| key == "errors" || key == "loss") && is_rate(&node) {
         return expand_rate(node);
     }
     if node.as_str().is_none() {

@@ -10,7 +10,7 @@ use cellwind_transport::tcp::settings::TcpSettings;
 use crate::build;
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{
-    Access, Bulk, Event, Flow, Mobility, Protocol, SECTIONS, SERVER, Scenario, Spikes, Terminal, Workload,
+    Access, Bulk, Event, Flow, Link, Mobility, Protocol, SECTIONS, SERVER, Scenario, Spikes, Terminal, Workload,
 };
 use crate::node::Node;
 use cellwind_engine::directions::Direction;
@@ -51,9 +51,7 @@ pub fn check(scenario: &Scenario, tree: &Node) -> Result<Vec<String>, ScenarioEr
     checker.names()?;
     checker.run()?;
     for (name, link) in &scenario.link {
-        for direction in Direction::BOTH {
-            checker.link("link", name, direction, link.get(direction))?;
-        }
+        checker.wired(name, link)?;
     }
     for (name, access) in &scenario.access {
         checker.access(name, access)?;
@@ -86,6 +84,11 @@ pub fn check(scenario: &Scenario, tree: &Node) -> Result<Vec<String>, ScenarioEr
 /// Checks a change at once, written as an event without a time at `path`.
 pub fn event(scenario: &Scenario, tree: &Node, path: &[&str], event: &Event) -> Result<(), ScenarioError> {
     Checker { scenario, tree }.event(path, event, false)
+}
+
+/// Checks one wired link, whose table stands in `tree`.
+pub fn link(scenario: &Scenario, tree: &Node, name: &str, link: &Link) -> Result<(), ScenarioError> {
+    Checker { scenario, tree }.wired(name, link)
 }
 
 /// Checks one access, whose table stands in `tree`.
@@ -213,7 +216,17 @@ impl Checker<'_> {
         Ok(())
     }
 
+    fn wired(&self, name: &str, link: &Link) -> Result<(), ScenarioError> {
+        for direction in Direction::BOTH {
+            let link = link.get(direction);
+            self.errors("link", name, direction, ("loss", &link.loss))?;
+            self.link("link", name, direction, link)?;
+        }
+        Ok(())
+    }
+
     fn link(&self, section: &str, name: &str, direction: Direction, link: &LinkSettings) -> Result<(), ScenarioError> {
+        self.losses(section, name, direction, &link.loss)?;
         for (index, fault) in link.faults.iter().enumerate() {
             if let Err(reason) = fault.rule() {
                 let mut path = self.of_direction(section, name, direction, "faults");
@@ -227,9 +240,7 @@ impl Checker<'_> {
 
     fn access(&self, name: &str, access: &Access) -> Result<(), ScenarioError> {
         for direction in Direction::BOTH {
-            if let Some(errors) = access.errors(direction) {
-                self.errors(name, direction, errors)?;
-            }
+            self.errors("access", name, direction, access.errors(direction))?;
             match access {
                 Access::BlockArq(bearer) => self.block_arq(name, direction, bearer.get(direction))?,
                 Access::Link(link) => self.link("access", name, direction, link.get(direction))?,

@@ -1,7 +1,7 @@
 //! Loading, resolving and writing scenarios.
 
 use cellwind_engine::units::Probability;
-use cellwind_radio::errors::settings::{ErrorModel, ErrorSettings, ErrorUnit};
+use cellwind_path::errors::settings::{ErrorModel, ErrorSettings, ErrorUnit};
 use cellwind_scenario::model::{Access, Bulk, Protocol};
 use cellwind_scenario::{
     Direction, Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets, tcp_settings,
@@ -288,7 +288,7 @@ fn absurdly_deep_keys_are_refused() {
 
 /// The errors of both directions of an access.
 fn errors<'a>(loaded: &'a Loaded, access: &str) -> [&'a ErrorSettings; 2] {
-    [Direction::Down, Direction::Up].map(|way| loaded.scenario.access[access].errors(way).expect("it sends blocks"))
+    Direction::BOTH.map(|way| loaded.scenario.access[access].errors(way).1)
 }
 
 #[test]
@@ -308,6 +308,35 @@ fn a_bare_rate_is_short_for_independent_errors() {
     assert!(matches!(errors(&bursts, "umts")[0].model, ErrorModel::GilbertElliott(_)));
     let again = with("umts-384", &[sets[0], ("access.umts.down.errors", "0.3")]);
     assert_eq!(errors(&again, "umts")[0], &independent(0.3));
+}
+
+/// The losses of both directions of a wired link.
+fn losses<'a>(loaded: &'a Loaded, link: &str) -> [&'a ErrorSettings; 2] {
+    Direction::BOTH.map(|way| &loaded.scenario.link[link].get(way).loss)
+}
+
+#[test]
+fn losses_of_links_are_a_rate_or_a_process() {
+    let text = "[link.wire]\nloss = 0.1\n[access.wlan]\ntype = 'link'\nloss = '1 %'\n\
+                down.loss = { type = 'trace', file = 'bursts' }\n\
+                [flow.f]\nbulk = '1 MB'\ntransport = 'reno'\n";
+    let loaded = |pairs| parse(text, "losses", &sets(pairs)).unwrap();
+    let plain = loaded(&[]);
+    assert_eq!(losses(&plain, "wire"), [&independent(0.1); 2]);
+    let [down, up] = errors(&plain, "wlan");
+    assert!(matches!(&down.model, ErrorModel::Trace(trace) if !trace.record.is_empty()), "{down:?}");
+    assert_eq!(up, &independent(0.01));
+    // A rate is a table that can be added to; another type replaces what was there.
+    let blackouts = [("link.wire.up.loss.blackouts", "[{ duration = '1 s' }]")];
+    let dark = loaded(&blackouts);
+    let [down, up] = losses(&dark, "wire");
+    assert_eq!((down, &up.model, up.blackouts.len()), (&independent(0.1), &independent(0.1).model, 1));
+    let bursts = loaded(&[("link.wire.loss", "{ type = 'markov', file = 'three-states' }")]);
+    assert!(losses(&bursts, "wire").iter().all(|loss| matches!(&loss.model, ErrorModel::Markov(_))));
+    for loaded in [plain, dark, bursts] {
+        let again = parse(&loaded.scenario.to_toml().unwrap(), "again", &[]).unwrap();
+        assert_eq!(again.scenario, loaded.scenario);
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The bearer alone: packets in, packets out, with errors at chosen places.
 
 use super::*;
-use crate::errors::settings::ErrorSettings;
 use crate::settings::PduSize;
 use cellwind_engine::packet::Flags;
 use cellwind_engine::random::IndependentErrors;
 use cellwind_engine::units::{Probability, Rate, Size};
+use cellwind_path::errors::settings::ErrorSettings;
 
 /// 384 kbit/s with 20-ms TTIs: 960 bytes each, no errors, no delays.
 fn settings() -> BlockArqSettings {

@@ -6,12 +6,12 @@ use cellwind_engine::units::{Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::errors::settings::ErrorSettings;
 use crate::mac::cell::settings::CellSettings;
 use crate::pdcp::settings::PdcpSettings;
 use crate::rlc::Format;
 use crate::rlc::settings::RlcSettings;
 use crate::rrc::settings::{RrcSettings, TransportChannel};
+use cellwind_path::errors::settings::ErrorSettings;
 
 /// A UMTS access: a radio bearer with RLC for each terminal.
 pub type UmtsSettings = WithShared<UmtsShared, BearerSettings>;

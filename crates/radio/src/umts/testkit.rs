@@ -10,9 +10,9 @@ use cellwind_engine::units::{Rate, Size};
 
 use super::Umts;
 use super::settings::{BearerSettings, UmtsSettings, UmtsShared};
-use crate::errors::settings::ErrorSettings;
 use crate::mac::cell::settings::RadioSettings;
 use crate::rlc::settings::{RlcSettings, UmSettings};
+use cellwind_path::errors::settings::ErrorSettings;
 
 /// An access without errors and delays, in unacknowledged mode and with PDUs that carry 40 octets: 384 kbit/s are 12 of them
 /// in 10 ms, and nothing is sent but data.

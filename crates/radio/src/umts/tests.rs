@@ -6,10 +6,10 @@ use cellwind_path::HANDED_BACK;
 use super::settings::{BearerSettings, NodeDelays, UmtsShared};
 use super::*;
 use crate::access::Stage;
-use crate::errors::blackouts::Blackout;
-use crate::errors::settings::ErrorSettings;
 use crate::mac::cell::settings::RadioSettings;
 use crate::rlc::settings::{RlcSettings, Timer, TmSettings, UmSettings};
+use cellwind_path::errors::blackouts::Blackout;
+use cellwind_path::errors::settings::ErrorSettings;
 
 mod pdcp;
 

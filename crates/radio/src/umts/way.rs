@@ -13,13 +13,13 @@ use super::delay::Delay;
 use super::settings::{BearerSettings, NodeDelays};
 use crate::access::Stage;
 use crate::blocks::Blocks;
-use crate::errors::ErrorProcess;
 use crate::mac::channel::TtiClock;
 use crate::pdcp::feedback::Feedback;
 use crate::rlc::sdu::Carried;
 use crate::rlc::sn::Sn;
 use crate::rlc::{Entity, Format, Pdu};
 use crate::rrc::settings::TransportChannel;
+use cellwind_path::errors::ErrorProcess;
 
 /// What one direction has for itself.
 #[derive(Clone, Debug)]

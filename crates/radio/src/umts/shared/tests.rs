@@ -5,13 +5,13 @@ use cellwind_engine::machine::Machine;
 use cellwind_engine::time::Span;
 use cellwind_engine::units::{Probability, Rate, Size};
 
-use crate::errors::settings::ErrorSettings;
 use crate::mac::cell::settings::{CallSettings, CellSettings, Decibels, RadioSettings};
 use crate::mac::scheduler::settings::{Discipline, ProportionalFairSettings};
 use crate::rlc::settings::{AmSettings, Discard, RlcSettings};
 use crate::rrc::settings::{Reselection, RrcSettings, RrcState};
 use crate::umts::settings::UmtsSettings;
 use crate::umts::testkit::{Access, part, settings, stream};
+use cellwind_path::errors::settings::ErrorSettings;
 
 fn cell(capacity: u64) -> CellSettings {
     CellSettings {

@@ -34,7 +34,7 @@ pub struct GilbertElliottSettings {
     #[serde(default = "GilbertElliottSettings::default_bad_errors")]
     pub bad_errors: Chance,
     /// Takes a step of the chain whenever so much time is over, also while nothing is sent; by default after each block
-    /// (or TTI, with that `unit`).
+    /// (or TTI, with that `unit`), on a link after each packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Span>,
 }
@@ -77,7 +77,7 @@ impl GilbertElliottSettings {
             return Err(Unfit::new(&["rate"], "the states cannot bring about this rate", rate.to_string(), allowed));
         }
         if !(1.0..=1e15).contains(&burst) {
-            let allowed = "a mean number of blocks from 1 to 1e15";
+            let allowed = "a mean length from 1 to 1e15";
             return Err(Unfit::new(&["burst"], "there is no such burst", format!("{burst:?}"), allowed));
         }
         let share = (rate.get() - good.get()) / (bad.get() - good.get());

@@ -174,6 +174,20 @@ fn a_record_that_goes_on_with_time_does_so_while_nothing_is_sent() {
 }
 
 #[test]
+fn an_instant_before_the_last_one_finds_the_state_of_that() {
+    // States alternate every 10 ms. A transmission until 1 s is taken back, and the next one ends at 15 ms.
+    let mut model = gilbert_elliott(1.0, 1.0, 0.0, 1.0);
+    if let ErrorModel::GilbertElliott(settings) = &mut model {
+        settings.step = Some(Span::from_millis(10));
+    }
+    let mut losses = process(&settings(model));
+    assert!(losses.heeds_time() && !losses.strikes_packet());
+    let mut lost = |begins, ends| losses.strikes_transmission(Time::from_millis(begins), Time::from_millis(ends));
+    let first = lost(0, 1000);
+    assert_eq!([lost(5, 15), lost(900, 1009), lost(1000, 1010), lost(1010, 1020)], [first, first, !first, first]);
+}
+
+#[test]
 fn settings_that_describe_no_process_are_refused() {
     let reason = |model| settings(model).check().unwrap_err().message;
     assert!(reason(gilbert_elliott(0.1, 0.0, 0.0, 1.0)).contains("nothing but errors"));

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::Unfit;
 
-/// A time in which everything sent is lost, once or periodically: all blocks of a TTI that is on the air in it for
-/// however short.
+/// A time in which everything sent is lost, once or periodically: all blocks of a TTI, or a packet of a link, on the
+/// air in it for however short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blackout {
@@ -30,7 +30,7 @@ impl Blackout {
         match self.period {
             Some(period) if period <= self.duration => {
                 let allowed = format!("a time above {}, its duration", self.duration);
-                let message = "the blackout never ends, so that a bearer would try for ever";
+                let message = "the blackout never ends, so that nothing ever gets through";
                 Err(Unfit::new(&["blackouts", index, "period"], message, period.to_string(), allowed))
             }
             _ => Ok(()),
@@ -57,7 +57,7 @@ impl Blackout {
     }
 }
 
-/// The blackouts of a bearer.
+/// The blackouts of a bearer or link.
 #[derive(Clone, Debug)]
 pub struct Blackouts {
     list: Box<[Blackout]>,
@@ -74,6 +74,12 @@ impl Blackouts {
         Blackouts { list: list.into(), dark_until: Time::ZERO, clear_until }
     }
 
+    /// Whether there is none at all.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Whether there is a blackout in `[from, to)`; `from` never decreases.
     #[inline]
     pub fn strike(&mut self, from: Time, to: Time) -> bool {
@@ -88,7 +94,7 @@ impl Blackouts {
         let mut next = Time::MAX;
         for blackout in &self.list {
             match blackout.meets(from, to) {
-                // It has begun, so that all TTIs up to its end are in it.
+                // It has begun, so that all up to its end is in it.
                 Ok(end) if end <= from + blackout.duration => {
                     is_dark = true;
                     self.dark_until = self.dark_until.max(end);

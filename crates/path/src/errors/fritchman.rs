@@ -18,7 +18,7 @@ pub struct FritchmanSettings {
     /// The error-free states. What is left of their `enter` to 1 is the probability that an error follows an error.
     pub error_free: Vec<ErrorFree>,
     /// Takes a step of the chain whenever so much time is over, also while nothing is sent; by default after each block
-    /// (or TTI, with that `unit`).
+    /// (or TTI, with that `unit`), on a link after each packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Span>,
 }

@@ -7,7 +7,7 @@ use cellwind_engine::time::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Errors as they were recorded: a block for each 0 (arrived) or 1 (in error) of a file.
+/// Errors as they were recorded: a block or packet for each 0 (arrived) or 1 (in error) of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSettings {
@@ -22,7 +22,7 @@ pub struct TraceSettings {
     #[serde(default)]
     pub start: Start,
     /// Takes a step in the record whenever so much time is over, also while nothing is sent; by default after each block
-    /// (or TTI, with that `unit`).
+    /// (or TTI, with that `unit`), on a link after each packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Span>,
     /// The record.
@@ -110,7 +110,7 @@ impl Record {
         let whole = |message, allowed| Err(BadRecord { span: 0..0, message, allowed });
         match (record.ends.len(), record.first) {
             (0, _) => whole("the record is empty", "at least one line such as `0 250`"),
-            (1, true) => whole("the record has nothing but errors, so that a bearer would try for ever", "a run of 0"),
+            (1, true) => whole("the record has nothing but errors, so that nothing ever gets through", "a run of 0"),
             _ => Ok(record),
         }
     }
@@ -184,6 +184,10 @@ impl Trace {
 
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    pub(super) fn goes_with_time(&self) -> bool {
+        self.step.is_some()
     }
 
     /// Goes to the entry of this time, if the record goes on with time.

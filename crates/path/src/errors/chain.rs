@@ -57,7 +57,7 @@ impl ChainTable {
         }
         let table: Vec<Vec<f64>> = transitions.iter().map(|row| scaled(row)).collect();
         if let Some(trap) = (0..count).find(|&from| !leads_to(&table, from, |to| errors[to].get() < 1.0)) {
-            let message = "a state leads to nothing but errors, so that a bearer would try for ever";
+            let message = "a state leads to nothing but errors, so that nothing ever gets through";
             let found = format!("row {trap} of `transitions`, and `errors` of 1 in all states that follow");
             return Err(Unfit::new(&["errors"], message, found, "a value below 1 in a state that follows"));
         }
@@ -201,11 +201,15 @@ impl Chain {
         &self.stream
     }
 
-    /// Takes the steps that are due with time.
+    pub(super) fn goes_with_time(&self) -> bool {
+        self.clock.is_some()
+    }
+
+    /// Takes the steps that are due with time; an instant before the last one counts as that.
     pub(super) fn begin(&mut self, now: Time) {
         let Some(Clock { step, now: before }) = self.clock else { return };
-        let steps = now.as_nanos() / step.as_nanos();
-        let mut due = steps.saturating_sub(before);
+        let steps = before.max(now.as_nanos() / step.as_nanos());
+        let mut due = steps - before;
         while due >= self.left {
             due -= self.left;
             self.leave();

@@ -1,4 +1,4 @@
-//! Settings of the errors of a bearer.
+//! Settings of the errors of a bearer, and of the losses of a link.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,10 +23,10 @@ use super::trace::TraceSettings;
 /// of `unit` (or an empty string), of `blackouts` (or an empty array), and the table without them.
 pub const ERRORS: &str = "$cellwind::Errors";
 
-/// The shortest step of a process that goes on with time; each step may cost a draw when a bearer was idle for long.
+/// The shortest step of a process that goes on with time; each step may cost a draw after a long idle time.
 pub const SHORTEST_STEP: Span = Span::from_micros(100);
 
-/// Which blocks of one direction of a bearer arrive in error.
+/// Which blocks of one direction of a bearer arrive in error, or which packets of a link are lost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorSettings {
     /// The process without blackouts.
@@ -41,10 +41,10 @@ pub struct ErrorSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorUnit {
-    /// Each block (PDU) by itself.
+    /// Each block (PDU), or packet of a link, by itself.
     #[default]
     Pdu,
-    /// All blocks of a TTI together.
+    /// All blocks of a TTI together; not on a link, which has none.
     Tti,
 }
 
@@ -111,7 +111,7 @@ impl Chance {
 /// Why settings describe no process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unfit {
-    /// The keys below `errors` that lead to the value.
+    /// The keys below the errors that lead to the value.
     pub keys: Vec<String>,
     /// What is wrong, as a clause.
     pub message: String,
@@ -129,7 +129,7 @@ impl Unfit {
 }
 
 impl ErrorSettings {
-    /// Independent errors of each block.
+    /// Independent errors of each block or packet.
     pub fn independent(rate: Probability) -> Self {
         ErrorSettings { model: ErrorModel::Independent(IndependentSettings { rate }), ..ErrorSettings::default() }
     }
@@ -238,7 +238,7 @@ impl JsonSchema for ErrorSettings {
         }
         choices.insert(0, Probability::schema().to_value());
         json_schema!({
-            "description": "Which blocks arrive in error: the probability of independent errors, or a table.",
+            "description": "Which blocks arrive in error, or which packets are lost: the probability of independent errors, or a table.",
             "anyOf": choices,
         })
     }

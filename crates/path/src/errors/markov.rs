@@ -25,7 +25,7 @@ pub struct MarkovSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub initial: Vec<Chance>,
     /// Takes a step of the chain whenever so much time is over, also while nothing is sent; by default after each block
-    /// (or TTI, with that `unit`).
+    /// (or TTI, with that `unit`), on a link after each packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Span>,
 }

@@ -1,7 +1,7 @@
-//! Errors on the air: which blocks that a bearer sends arrive broken.
+//! Errors on the way: which blocks that a bearer sends arrive broken, and which packets of a link do not arrive.
 //!
-//! A process is asked about one trial after the other: a block, or with [`ErrorUnit::Tti`] all blocks of a TTI at
-//! once. Independent errors forget everything between two trials; a [`chain`] of states makes bursts
+//! A process is asked about one trial after the other: a block, with [`ErrorUnit::Tti`] all blocks of a TTI at once,
+//! or on a link a packet. Independent errors forget everything between two trials; a [`chain`] of states makes bursts
 //! ([`gilbert_elliott`], [`fritchman`], [`markov`]); a [`trace`] repeats what was recorded. [`blackouts`] lie over
 //! all of them. Lengths of stays in a state and distances between errors are drawn, not trials, so that a rare error
 //! costs little.
@@ -23,10 +23,12 @@ use self::chain::Chain;
 use self::settings::{ErrorModel, ErrorSettings, ErrorUnit};
 use self::trace::Trace;
 
-/// The errors of one direction of a bearer.
+/// The errors of one direction of a bearer or of a link.
 ///
 /// A bearer calls [`begin`](ErrorProcess::begin) for each TTI in which it sends something, and then asks about the
-/// blocks of that TTI in the order it sends them.
+/// blocks of that TTI in the order it sends them. A link asks about each packet: when it comes, by
+/// [`strikes_packet`](ErrorProcess::strikes_packet), and when its transmission is sure, by
+/// [`strikes_transmission`](ErrorProcess::strikes_transmission).
 #[derive(Clone, Debug)]
 pub struct ErrorProcess {
     settings: ErrorSettings,
@@ -61,14 +63,15 @@ impl ErrorProcess {
         }
     }
 
-    /// Changes the settings of the TTIs to come. What stays the same goes on where it was; another model, or the same with
-    /// other parameters, begins anew.
+    /// Changes the settings of the TTIs or packets to come. What stays the same goes on where it was; another model, or the
+    /// same with other parameters, begins anew. Says whether that was so.
     ///
     /// # Panics
     ///
     /// On settings that [`ErrorSettings::check`] refuses.
-    pub fn set_settings(&mut self, settings: &ErrorSettings) {
-        if settings.model != self.settings.model {
+    pub fn set_settings(&mut self, settings: &ErrorSettings) -> bool {
+        let begins_anew = settings.model != self.settings.model;
+        if begins_anew {
             match (&mut self.process, &settings.model) {
                 (Process::Independent(errors), ErrorModel::Independent(new)) => {
                     errors.set_probability(new.rate);
@@ -80,16 +83,13 @@ impl ErrorProcess {
             self.blackouts = Blackouts::new(&settings.blackouts);
         }
         self.settings = settings.clone();
+        begins_anew
     }
 
     /// A TTI with something to send begins at `now` and lasts for `tti`; `now` never decreases.
     #[inline]
     pub fn begin(&mut self, now: Time, tti: Span) {
-        match &mut self.process {
-            Process::Independent(_) => {}
-            Process::Chain(chain) => chain.begin(now),
-            Process::Trace(trace) => trace.begin(now),
-        }
+        self.process.begin(now);
         self.is_dark = self.blackouts.strike(now, now + tti);
         if self.settings.unit == ErrorUnit::Tti {
             self.is_struck = self.process.strikes() | self.is_dark;
@@ -116,6 +116,31 @@ impl ErrorProcess {
             ErrorUnit::Pdu => self.process.strikes() | self.is_dark,
         }
     }
+
+    /// Takes the next packet of a link as a trial and says whether it will be lost, as far as that does not depend on when
+    /// it is transmitted.
+    #[inline]
+    pub fn strikes_packet(&mut self) -> bool {
+        !self.process.goes_with_time() && self.process.strikes()
+    }
+
+    /// Whether it depends on the time of its transmission if a packet is lost.
+    #[inline]
+    pub fn heeds_time(&self) -> bool {
+        self.process.goes_with_time() || !self.blackouts.is_empty()
+    }
+
+    /// Whether a packet is lost because of when it is transmitted, from `begins` to `ends`: in a blackout for however
+    /// short, or by the state, or the entry of a record, at its end. `begins` never decreases.
+    pub fn strikes_transmission(&mut self, begins: Time, ends: Time) -> bool {
+        // Where transmission takes no time, it still has its instant.
+        let is_dark = self.blackouts.strike(begins, ends.max(begins + Span::from_nanos(1)));
+        if !self.process.goes_with_time() {
+            return is_dark;
+        }
+        self.process.begin(ends);
+        self.process.strikes() | is_dark
+    }
 }
 
 impl Process {
@@ -140,6 +165,26 @@ impl Process {
             Process::Independent(errors) => errors.stream(),
             Process::Chain(chain) => chain.stream(),
             Process::Trace(trace) => trace.stream(),
+        }
+    }
+
+    /// Takes the steps that are due with time.
+    #[inline]
+    fn begin(&mut self, now: Time) {
+        match self {
+            Process::Independent(_) => {}
+            Process::Chain(chain) => chain.begin(now),
+            Process::Trace(trace) => trace.begin(now),
+        }
+    }
+
+    /// Whether it takes its steps with time and not with trials.
+    #[inline]
+    fn goes_with_time(&self) -> bool {
+        match self {
+            Process::Independent(_) => false,
+            Process::Chain(chain) => chain.goes_with_time(),
+            Process::Trace(trace) => trace.goes_with_time(),
         }
     }
 
