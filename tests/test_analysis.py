@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cellwind.analysis import series, statistics
+from cellwind.analysis import radio, series, statistics
 from cellwind.analysis.series import FactTable
 
 # time in ms, machine, kind, flow, seq, length, a, b
@@ -276,12 +276,10 @@ def test_window_keeps_the_last_value_of_an_instant() -> None:
 
 def test_throughput_delivers_all_bytes_once() -> None:
     """Rates times bins sum to the transfer; delivery waits for the hole that arrival does not see."""
-    seen = series.throughput(FactTable(fact_table(EXCHANGE)), "download", bin_s=1.0)
+    seen = series.throughput(FactTable(fact_table(EXCHANGE)), "download", bin_s=0.9)
     whole = slice(3, None, 4)
-    assert seen.arrived_bps[whole].sum() / 8 == 300
-    assert seen.delivered_bps[whole].sum() / 8 == 300
-    assert seen.arrived_bps[whole].tolist()[:2] == [800, 800]
-    assert seen.delivered_bps[whole].tolist()[:4] == [800, 0, 0, 1600]
+    assert (seen.arrived_bps[whole] * 0.9 / 8).tolist() == pytest.approx([100, 100, 0, 100])
+    assert (seen.delivered_bps[whole] * 0.9 / 8).tolist() == pytest.approx([100, 0, 0, 200])
     with pytest.raises(ValueError, match="positive"):
         series.throughput(FactTable(fact_table(EXCHANGE)), "download", bin_s=0)
 
@@ -295,6 +293,19 @@ def test_default_bin_holds_twenty_segments() -> None:
     assert seen.bin_s == 20.0
     inner = (seen.time_s > 30) & (seen.time_s < 590)
     assert seen.arrived_bps[inner] == pytest.approx(800.0)
+
+
+@pytest.mark.parametrize("bin_s", [None, 0.5, 30.0])
+def test_throughput_ends_with_the_flow(bin_s: float | None) -> None:
+    """Eight pings, one a second: the last value is that of the bin which ends with the last of them."""
+    rows: list[FactRow] = [
+        (500 + i * 1000, RECEIVER, "segment_received", "pings", 1 + 32 * i, 32, 33 + 32 * i, 0) for i in range(8)
+    ]
+    seen = series.throughput(FactTable(fact_table(rows)), "pings", bin_s)
+    assert seen.time_s[-1] == pytest.approx(7.5)
+    assert (np.diff(seen.time_s) > 0).all()
+    assert seen.bin_s == (bin_s or 1.0)
+    assert seen.arrived_bps[-1] == pytest.approx({None: 32 * 8, 0.5: 64 * 8, 30.0: 8 * 32 * 8 / 30}[bin_s])
 
 
 def test_round_trip_times_are_in_seconds() -> None:
@@ -317,10 +328,115 @@ def test_block_errors_are_counted_per_bearer() -> None:
     assert seen.fraction[8:-8] == pytest.approx(0.25)
 
 
-def test_queues_name_their_machine() -> None:
-    """On the exchange above."""
+def test_a_queue_that_nobody_leaves_lasts_until_the_end() -> None:
+    """On the exchange above, which goes on until 4 s."""
     (queue,) = series.queues(FactTable(fact_table(EXCHANGE)))
-    assert (queue.machine, queue.packets.value.tolist(), queue.bytes.value.tolist()) == (BEARER, [1], [140])
+    assert (queue.machine, queue.packets.value.tolist(), queue.bytes.value.tolist()) == (BEARER, [1, 1], [140, 140])
+    assert queue.packets.time_s.tolist() == [0.5, 4.0]
+
+
+def test_a_queue_follows_departures_and_ends_where_it_empties() -> None:
+    """Three packets join; two leave at once, the last one later; then one joins and leaves at the same instant."""
+    rows: list[FactRow] = [
+        *((100, BEARER, "queue_length", "", 1, length, 9, 9) for length in (100, 200, 300)),
+        (150, BEARER, "queue_left", "", 0, 0, 2, 0),
+        (400, BEARER, "queue_left", "", 0, 0, 1, 0),
+        (600, BEARER, "queue_length", "", 1, 50, 1, 50),
+        (600, BEARER, "queue_left", "", 0, 0, 1, 0),
+        (9000, SENDER, "timeout", "download", 1, 0, 0, 0),
+    ]
+    (queue,) = series.queues(FactTable(fact_table(rows)))
+    assert queue.packets.time_s.tolist() == pytest.approx([0.1, 0.15, 0.4, 0.6])
+    assert queue.packets.value.tolist() == [3, 1, 0, 0]
+    assert queue.bytes.value.tolist() == [600, 300, 0, 0]
+
+
+def test_a_link_tells_of_its_queue_when_packets_arrive() -> None:
+    """Its packets leave the queue 100 ms before they arrive and tell: of the last 100 ms nothing is known."""
+    link = "link/line/down"
+    rows: list[FactRow] = [(0, link, "queue_length", "", 1, 100, 9, 9) for _ in range(4)]
+    rows += [(110 + 20 * i, link, "queue_left", "", 0, 0, 1, 100_000_000) for i in range(3)]
+    rows.append((160, link, "queue_length", "", 1, 100, 9, 9))
+    (queue,) = series.queues(FactTable(fact_table(rows)))
+    assert queue.packets.time_s.tolist() == pytest.approx([0, 0.01, 0.03, 0.05, 0.06])
+    assert queue.packets.value.tolist() == [4, 3, 2, 1, 1]
+
+
+CELL = "access/umts/cell"
+# A terminal in CELL_FACH with one cell reselection, then CELL_DCH and CELL_PCH; a handover and a soft one; calls.
+RADIO: list[FactRow] = [
+    (0, BEARER, "rrc_state", "", 0, 0, 4, 0),
+    (0, BEARER, "channel_rate", "", 0, 0, 32_000, 0),
+    (0, BEARER, "channel_rate", "", 0, 0, 16_000, 1),
+    (100, CELL, "calls", "", 0, 0, 1, 0),
+    (200, CELL, "calls", "", 0, 0, 1, 1),
+    (300, CELL, "calls", "", 0, 0, 0, 1),
+    (500, BEARER, "channel_rate", "", 0, 0, 0, 0),
+    (500, BEARER, "channel_rate", "", 0, 0, 0, 1),
+    (900, BEARER, "channel_rate", "", 0, 0, 32_000, 0),
+    (900, BEARER, "channel_rate", "", 0, 0, 16_000, 1),
+    (1000, BEARER, "queue_length", "download", 1, 140, 1, 140),
+    (1000, BEARER, "buffer_occupancy", "", 0, 0, 140, 0),
+    (1010, BEARER, "poll_sent", "", 4096, 0, 0, 0),
+    (1010, BEARER, "buffer_occupancy", "", 0, 0, 140, 4),
+    (1050, "access/umts/ue/up", "status_sent", "", 4100, 0, 0, 0),
+    (1080, BEARER, "buffer_occupancy", "", 0, 0, 0, 0),
+    (1200, BEARER, "rrc_state", "", 0, 0, 5, 4),
+    (1200, BEARER, "channel_rate", "", 0, 0, 384_000, 0),
+    (2000, BEARER, "rrc_state", "", 0, 0, 3, 5),
+    (2000, BEARER, "channel_rate", "", 0, 0, 0, 0),
+    (2000, BEARER, "channel_rate", "", 0, 0, 0, 1),
+    # An instant without a channel, as it comes back to CELL_FACH, is no reselection.
+    (2500, BEARER, "rrc_state", "", 0, 0, 4, 3),
+    (2500, BEARER, "channel_rate", "", 0, 0, 32_000, 0),
+    (2600, "handover/ue/down", "handover_started", "", 0, 0, 1, 400_000_000),
+    (2600, "handover/ue/up", "handover_started", "", 0, 0, 1, 400_000_000),
+    (2700, "link/line/down", "transmission_held", "", 0, 0, 0, 0),
+    (2800, "link/line/up", "transmission_held", "", 0, 0, 0, 0),
+    (2900, "link/line/down", "transmission_released", "", 0, 0, 0, 0),
+    (2950, "link/line/up", "transmission_released", "", 0, 0, 0, 0),
+    (3000, "handover/ue/down", "handover_ended", "", 0, 0, 1, 0),
+    (3500, "handover/ue/down", "handover_started", "", 0, 0, 0, 0),
+    (3500, "handover/ue/down", "handover_ended", "", 0, 0, 0, 0),
+    (3600, "handover/other/down", "handover_started", "", 0, 0, 0, 0),
+    (3800, "access/umts/ue/up", "transmission_held", "", 0, 0, 0, 0),
+    (4000, CELL, "calls", "", 0, 0, 2, 1),
+]
+
+
+def test_what_the_radio_did_over_time() -> None:
+    """On the facts above, which end at 4 s."""
+    facts = FactTable(fact_table(RADIO))
+    assert radio.bearers(facts) == radio.bearers(facts, "rrc_state") == ["umts/ue"]
+    state = radio.rrc_state(facts, "umts/ue")
+    assert state.time_s.tolist() == pytest.approx([0, 1.2, 2.0, 2.5, 4.0])
+    assert [radio.RRC_STATES[int(place)] for place in state.value[:3]] == ["CELL_FACH", "CELL_DCH", "CELL_PCH"]
+    down, up = radio.channels(facts, "umts/ue")
+    assert down.rate_bps.value.tolist() == [32e3, 0, 32e3, 384e3, 0, 32e3, 32e3]
+    assert (up.direction, up.rate_bps.value.tolist()) == ("up", [16e3, 0, 16e3, 0, 0])
+    away = radio.reselections(facts, "umts/ue")
+    assert (away.start_s.tolist(), away.end_s.tolist()) == ([0.5], [0.9])
+    sends, answers = radio.rlc(facts, "umts/ue")
+    assert (sends.octets.value.tolist(), sends.pdus.value.tolist()) == ([140, 0, 0], [0, 4, 0, 0])
+    assert (sends.polls_s.tolist(), answers.reports_s.tolist()) == ([pytest.approx(1.01)], [pytest.approx(1.05)])
+    (cell,) = radio.calls(facts)
+    assert (cell.going_on.value.tolist(), cell.refused_s.tolist()) == ([1, 0, 2], [0.2])
+
+
+def test_spans_are_joined_and_belong_to_terminals() -> None:
+    """Two links held at overlapping times are one span; what still lasts ends with the run."""
+    facts = FactTable(fact_table(RADIO))
+    assert radio.terminals(facts, "download") == ["ue"]
+
+    def listed(spans: radio.Spans) -> list[tuple[float, float]]:
+        return list(zip(spans.start_s.round(9).tolist(), spans.end_s.round(9).tolist(), strict=True))
+
+    assert listed(radio.handovers(facts, ["ue"])) == [(2.6, 3.0), (3.5, 3.5)]
+    assert listed(radio.handovers(facts, ["other"])) == [(3.6, 4.0)]
+    assert listed(radio.pauses(facts, ["ue"])) == [(2.7, 2.95), (3.8, 4.0)]
+    assert listed(radio.pauses(facts, ["other"])) == [(2.7, 2.95)]
+    assert listed(radio.busy(facts)) == [(0.1, 0.3), (4.0, 4.0)]
+    assert listed(radio.handovers(facts, ["ue"]).within(2.8, 3.2)) == [(2.8, 3.0)]
 
 
 def test_facts_out_of_order_are_put_in_order() -> None:

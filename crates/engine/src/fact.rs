@@ -157,11 +157,13 @@ fact_kinds! {
     FlowCompleted = "flow_completed",
     /// Link, bearer: a packet of `length` bytes joined the queue; `a` = packets waiting with it, `b` = bytes waiting.
     QueueLength = "queue_length",
-    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover, 6 expired, 7 too large, 8 reset.
+    /// Link, bearer: the first packets of the queue left it, to be transmitted or because their wait is over; `a` = packets, `b` = ns since then, as a link tells it when a packet arrives.
+    QueueLeft = "queue_left",
+    /// Link, bearer, handover: a packet of `length` bytes was dropped; `a` = reason: 1 queue full, 2 random loss, 3 scripted, 4 attempts exhausted, 5 handover, 6 expired, 7 too large, 8 reset, 9 header damaged.
     Drop = "drop",
-    /// Bearer: first transmission of block `seq` with `length` payload bytes ended; `a` = 1, `b` = 1 if in error.
+    /// Bearer: block `seq` was sent for the first time; `a` = 1, `b` = 1 if in error. Of `block-arq` `length` is its payload and the time the end of its TTI, of `umts` its octets with header and the beginning.
     BlockSent = "block_sent",
-    /// Bearer: a retransmission of block `seq` ended; `a` = transmission number, `b` = 1 if in error.
+    /// Bearer: block `seq` was sent again; `a` = transmission number, `b` = 1 if in error; `length` and time as in `block_sent`.
     BlockResent = "block_resent",
     /// Bearer: block `seq` arrived without error; `a` = transmissions it took.
     BlockDelivered = "block_delivered",
@@ -193,9 +195,9 @@ fact_kinds! {
     TransmissionReleased = "transmission_released",
     /// Link, bearer: its settings changed.
     SettingsChanged = "settings_changed",
-    /// Bearer: its terminal is in another RRC state; `a` = the state: 1 idle, 2 URA_PCH, 3 CELL_PCH, 4 CELL_FACH, 5 CELL_DCH, `b` = the one before, or 0.
+    /// Bearer: its terminal is in another RRC state; `a` = the state: 1 idle, 2 URA_PCH, 3 CELL_PCH, 4 CELL_FACH, 5 CELL_DCH, `b` = the one before, or 0. The first is told with the first packet or change.
     RrcState = "rrc_state",
-    /// Bearer: its terminal has another channel; `a` = bit rate in bit/s, or 0 while nothing may be sent, `b` = 0 down, 1 up.
+    /// Bearer: its terminal has another channel; `a` = bit rate in bit/s, or 0 while nothing may be sent, `b` = 0 down, 1 up. The first is told with the first packet or change.
     ChannelRate = "channel_rate",
     /// Cell: calls came or went; `a` = calls that go on, `b` = calls so far that found the cell full.
     Calls = "calls",
@@ -269,6 +271,20 @@ impl DropReason {
             DropReason::TooLarge => "too_large",
             DropReason::Reset => "reset",
             DropReason::HeaderDamaged => "header_damaged",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_meaning_of_a_drop_lists_every_reason() {
+        for (place, reason) in DropReason::ALL.into_iter().enumerate() {
+            assert_eq!(place + 1, reason as usize);
+            let listed = format!("{} {}", reason as u8, reason.name().replace('_', " "));
+            assert!(FactKind::Drop.meaning().contains(&listed), "{listed}");
         }
     }
 }

@@ -53,6 +53,8 @@ struct UnderWay {
     lost: bool,
     /// Its deadline will be over when its transmission is to begin.
     expires: bool,
+    /// It joined a queue.
+    waited: bool,
     packet: Packet,
 }
 
@@ -140,9 +142,10 @@ impl Link {
 
     /// Hands back all that has not arrived, in its order, through [`HANDED_BACK`].
     pub fn flush(&mut self, now: Time, out: &mut Outbox) {
-        for UnderWay { packet, .. } in self.under_way.drain(..) {
+        for UnderWay { starts, waited, packet, .. } in self.under_way.drain(..) {
             self.traffic.hand_back(&packet);
             out.send(HANDED_BACK, packet);
+            tell_left(waited, starts, now, out);
         }
         self.started = 0;
         self.waiting_bytes = 0;
@@ -197,7 +200,7 @@ impl Link {
         {
             self.waiting_bytes -= entry.packet.size().as_bytes();
             if entry.expires {
-                self.drop_expired(out);
+                self.drop_expired(now, out);
             } else {
                 if !self.to_mark.is_empty() {
                     self.mark();
@@ -231,9 +234,10 @@ impl Link {
 
     /// Drops the first that waits.
     #[inline(never)]
-    fn drop_expired(&mut self, out: &mut Outbox) {
-        let Some(UnderWay { packet, .. }) = self.under_way.remove(self.started) else { return };
+    fn drop_expired(&mut self, now: Time, out: &mut Outbox) {
+        let Some(UnderWay { packet, waited, .. }) = self.under_way.remove(self.started) else { return };
         self.traffic.drop(&packet);
+        tell_left(waited, now, now, out);
         out.drop(&packet, DropReason::Expired);
         let connection = (packet.flow, packet.connection);
         if self.expiry.is_some_and(|expiry| expiry.mark) && !self.to_mark.contains(&connection) {
@@ -249,6 +253,15 @@ impl Link {
             packet.flags = packet.flags.with(Flags::EXP);
             self.to_mark.swap_remove(at);
         }
+    }
+}
+
+/// Tells that a packet does not wait any more, if it did, since its transmission began.
+#[inline]
+fn tell_left(waited: bool, starts: Time, now: Time, out: &mut Outbox) {
+    if waited && out.is_listening() {
+        let since = now - starts.min(now);
+        out.fact(Fact::new(FactKind::QueueLeft, FlowId::NONE).values(1, since.as_nanos()));
     }
 }
 
@@ -270,13 +283,14 @@ impl Machine for Link {
         let lost = self.losses.strikes_packet();
         self.waiting_bytes += size.as_bytes();
         let arrives = if expires { starts } else { (self.idle_at + self.delay).max(self.not_before) };
-        self.under_way.push_back(UnderWay { starts, arrives, lost, expires, packet: *packet });
+        let waited = starts > now;
+        self.under_way.push_back(UnderWay { starts, arrives, lost, expires, waited, packet: *packet });
         if let Some(above) = self.mark_above
-            && starts > now
+            && waited
         {
             self.mark_congestion(above, waiting);
         }
-        if out.is_listening() && starts > now {
+        if out.is_listening() && waited {
             let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, size.as_bytes() as u32);
             out.fact(joined.values(waiting as u64 + 1, self.waiting_bytes));
         }
@@ -289,15 +303,16 @@ impl Machine for Link {
         if self.expiry.is_some() || self.losses.heeds_time() {
             self.leave_queue(now, out);
         }
-        while let Some(UnderWay { arrives, lost, packet, .. }) = self.under_way.front()
-            && *arrives <= now
+        while let Some(&UnderWay { starts, arrives, lost, waited, ref packet, .. }) = self.under_way.front()
+            && arrives <= now
         {
+            tell_left(waited, starts, now, out);
             if self.started > 0 {
                 self.started -= 1;
             } else {
                 self.waiting_bytes -= packet.size().as_bytes(); // it left the queue since the last look
             }
-            if *lost {
+            if lost {
                 self.traffic.drop(packet);
                 out.drop(packet, DropReason::RandomLoss);
             } else {

@@ -257,6 +257,7 @@ impl BlockArq {
             self.traffic.hand_back(&packet);
             out.send(HANDED_BACK, packet);
         }
+        leave_queue(self.waiting() as u64, out);
         self.first_held += self.held.len() as u64;
         self.held.clear();
         self.next_packet = self.first_held;
@@ -317,9 +318,10 @@ impl BlockArq {
     }
 
     /// Puts together the batch of a TTI that starts now.
-    fn begin_tti(&mut self, now: Time) {
+    fn begin_tti(&mut self, now: Time, out: &mut Outbox) {
         debug_assert!(self.on_air.is_empty());
         self.errors.begin(now, self.tti);
+        let waiting = self.waiting();
         let mut room = self.blocks_per_tti;
         while room > 0 && self.returning.front().is_some_and(|&(ready, _)| ready <= now) {
             let (_, mut block) = self.returning.pop_front().expect("there is a front");
@@ -345,6 +347,7 @@ impl BlockArq {
             }
         }
         debug_assert!(!self.on_air.is_empty(), "a TTI is only planned with something to send");
+        leave_queue((waiting - self.waiting()) as u64, out);
         self.air = Air::Sending(now + self.tti);
     }
 
@@ -529,12 +532,12 @@ impl Machine for BlockArq {
         }
         match self.air {
             Air::Sending(ends) if ends <= now => self.end_tti(now, out),
-            Air::Waiting(starts) if starts <= now => self.begin_tti(now),
+            Air::Waiting(starts) if starts <= now => self.begin_tti(now, out),
             _ => {}
         }
         self.plan(now);
         if self.air == Air::Waiting(now) {
-            self.begin_tti(now); // the next TTI follows the last one without a gap
+            self.begin_tti(now, out); // the next TTI follows the last one without a gap
         }
     }
 
@@ -548,6 +551,13 @@ impl Machine for BlockArq {
             (Some(radio), Some(leaving)) => Some(radio.min(leaving)),
             (radio, leaving) => radio.or(leaving),
         }
+    }
+}
+
+/// Tells that so many packets do not wait any more.
+fn leave_queue(packets: u64, out: &mut Outbox) {
+    if packets > 0 {
+        out.fact(Fact::new(FactKind::QueueLeft, FlowId::NONE).values(packets, 0));
     }
 }
 

@@ -69,14 +69,16 @@ class FactTable:
         """Time of the last fact, in seconds; 0 without facts."""
         return float(self._time_ns[-1]) * 1e-9 if len(self) else 0.0
 
+    def flow_start_s(self, flow: str) -> float:
+        """When a flow began, in seconds: its first fact; 0 without facts."""
+        rows = self._rows_of(flow)
+        return float(self._time_ns[rows[0]]) * 1e-9 if len(rows) else 0.0
+
     def flow_end_s(self, flow: str) -> float:
         """Until when a flow was there, in seconds: its last fact once it is complete, else the end of the run."""
-        import numpy as np
-
         if not len(self.select("flow_completed", flow=flow)):
             return self.end_s
-        rows = np.flatnonzero(self._flow == self._code(self._flows, flow))
-        return float(self._time_ns[rows[-1]]) * 1e-9
+        return float(self._time_ns[self._rows_of(flow)[-1]]) * 1e-9
 
     @property
     def flows(self) -> list[str]:
@@ -85,12 +87,17 @@ class FactTable:
 
         return [self._flows[code] for code in np.unique(self._flow) if self._flows[code]]
 
-    def machines(self, kind: str) -> list[str]:
-        """Names of the machines that reported ``kind``, in their own order."""
+    def machines(self, *kinds: str, flow: str | None = None) -> list[str]:
+        """Names of the machines that reported one of ``kinds``, or anything where none is named, in their own order.
+
+        With ``flow`` only those that reported it about this flow.
+        """
         import numpy as np
 
-        present = np.unique(self._machine[self._kind == self._code(self._kinds, kind)])
-        return [self._machines[code] for code in present]
+        wanted = np.isin(self._kind, [self._code(self._kinds, kind) for kind in kinds]) if kinds else self._kind >= 0
+        if flow is not None:
+            wanted &= self._flow == self._code(self._flows, flow)
+        return [self._machines[code] for code in np.unique(self._machine[wanted])]
 
     def starts_over(self, flow: str) -> bool:
         """Whether the sequence numbers of what a flow's sender sends begin anew, as those of several connections do."""
@@ -135,6 +142,11 @@ class FactTable:
             a=self._a[rows],
             b=self._b[rows],
         )
+
+    def _rows_of(self, flow: str) -> npt.NDArray[np.intp]:
+        import numpy as np
+
+        return np.flatnonzero(self._flow == self._code(self._flows, flow))
 
     @staticmethod
     def _code(names: list[str], name: str) -> int:
@@ -215,7 +227,11 @@ class RoundTrip:
 
 @dataclass(frozen=True)
 class Queue:
-    """Packets and bytes waiting in front of one machine, as its arrivals and departures changed them."""
+    """Packets and bytes waiting in front of one machine, as arrivals and departures changed them.
+
+    Both end with 0 where the queue is empty for good, else with what waits at the end of the run, or, at a link, when
+    the last packet left it of which that is known.
+    """
 
     machine: str
     packets: Points
@@ -280,18 +296,18 @@ def window(facts: FactTable, flow: str) -> Window:
         # Data starts at byte 1, and the first segments leave before anything is acknowledged.
         lowest = np.maximum(np.maximum.accumulate(lowest), moves.seq.min(where=~is_ack, initial=1))
     return Window(
-        cwnd=_changes(cwnd.time_s, cwnd.a),
-        ssthresh=_changes(ssthresh.time_s, ssthresh.a),
-        send_window=_changes(cwnd.time_s, cwnd.b),
-        flight=_changes(moves.time_s, np.maximum(highest - lowest, 0)) if known else Points(np.empty(0), np.empty(0)),
+        cwnd=changes(cwnd.time_s, cwnd.a),
+        ssthresh=changes(ssthresh.time_s, ssthresh.a),
+        send_window=changes(cwnd.time_s, cwnd.b),
+        flight=changes(moves.time_s, np.maximum(highest - lowest, 0)) if known else Points(np.empty(0), np.empty(0)),
     )
 
 
 def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Throughput:
     """Rate of new data over a sliding bin, evaluated four times per bin.
 
-    ``bin_s`` defaults to a round number that splits the transfer in 300 and still holds 20 segments. Raises
-    ValueError when it is not positive.
+    ``bin_s`` defaults to a round number that splits the transfer in 300 and holds 20 segments or else a tenth. Raises
+    ValueError when it is not positive. The last bin ends with the last segment.
     """
     import numpy as np
 
@@ -305,8 +321,9 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Throu
     start = float(begun.time_s[0]) if len(begun) else float(received.time_s[0])
     end = float(received.time_s[-1])
     span = max(end - start, 1e-9)
-    width = bin_s if bin_s is not None else round_number(max(span / 300, 20 * span / len(received)))
-    grid = start + width * np.arange(1, math.ceil((end - start) / width * 4) + 5) / 4
+    least = min(20 * span / len(received), span / 10)
+    width = bin_s if bin_s is not None else round_number(max(span / 300, least))
+    grid = _quarters(start, end, width)
     # Sequence numbers start at 1: rcv_nxt - 1 bytes are in order.
     delivered = np.maximum.accumulate(np.maximum(received.a - 1, 0))
     in_order = rate_over(received.time_s, delivered, grid, width) * 8
@@ -341,10 +358,30 @@ def rtt(facts: FactTable, flow: str) -> RoundTrip:
 
 def queues(facts: FactTable, machines: Iterable[str] | None = None) -> list[Queue]:
     """Queue of each machine that reported one, or of ``machines``."""
+    import numpy as np
+
     found = []
     for machine in facts.machines("queue_length") if machines is None else machines:
-        rows = facts.select("queue_length", machine=machine)
-        found.append(Queue(machine, _changes(rows.time_s, rows.a), _changes(rows.time_s, rows.b)))
+        joined = facts.select("queue_length", machine=machine)
+        left = facts.select("queue_left", machine=machine)
+        # In whole nanoseconds: who joins and leaves at one instant does both at the same.
+        time_ns = np.rint(np.append(joined.time_s, left.time_s) * 1e9).astype(np.int64)
+        time_ns[len(joined) :] -= left.b
+        # Of the last packets on a link nobody has told yet when they left the queue.
+        known_until_s = facts.end_s - float(left.b.max(initial=0)) * 1e-9
+        change = np.append(np.ones(len(joined), dtype=np.int64), -left.a)
+        order = np.argsort(time_ns, kind="stable")
+        order = order[time_ns[order] * 1e-9 <= known_until_s]
+        has_joined = np.cumsum(np.maximum(change[order], 0))
+        has_left = np.cumsum(np.maximum(-change[order], 0))
+        # Packets leave in the order in which they joined.
+        octets = np.append(0, np.cumsum(joined.length))
+        time_s = np.multiply(time_ns[order], 1e-9, dtype=np.float64)
+        packets, waiting = has_joined - has_left, octets[has_joined] - octets[has_left]
+        if len(packets) and packets[-1]:
+            time_s = np.append(time_s, known_until_s)
+            packets, waiting = np.append(packets, packets[-1]), np.append(waiting, waiting[-1])
+        found.append(Queue(machine, changes(time_s, packets), changes(time_s, waiting)))
     return found
 
 
@@ -364,7 +401,7 @@ def block_errors(facts: FactTable, bin_s: float | None = None) -> list[BlockErro
         rows = facts.select("block_sent", "block_resent", machine=machine)
         start, end = float(rows.time_s[0]), float(rows.time_s[-1])
         width = bin_s if bin_s is not None else round_number(max(end - start, 1e-9) / 50)
-        grid = start + width * np.arange(1, math.ceil((end - start) / width * 4) + 5) / 4
+        grid = _quarters(start, end, width)
         sent = rate_over(rows.time_s, np.arange(1, len(rows) + 1), grid, width)
         failed = rate_over(rows.time_s, np.cumsum(rows.b != 0), grid, width)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -402,7 +439,7 @@ def _column(table: Any, name: str) -> Any:
     return table.column(name)
 
 
-def _changes(time_s: Floats, value: Integers) -> Points:
+def changes(time_s: Floats, value: Integers) -> Points:
     """Only the rows that change the value, and the last one: a step line through them is the same line."""
     import numpy as np
 
@@ -414,6 +451,23 @@ def _changes(time_s: Floats, value: Integers) -> Points:
     keep = np.append(True, value[1:] != value[:-1])
     keep[-1] = True
     return Points(time_s[keep], value[keep].astype(np.float64))
+
+
+def held(points: Points, until_s: float) -> Points:
+    """The last value of a step line drawn out to ``until_s``."""
+    import numpy as np
+
+    if not len(points) or points.time_s[-1] >= until_s:
+        return points
+    return Points(np.append(points.time_s, until_s), np.append(points.value, points.value[-1]))
+
+
+def _quarters(start_s: float, end_s: float, width_s: float) -> Floats:
+    """The instants at which bins of this width end, four times per bin from the start, the last one at the end."""
+    import numpy as np
+
+    grid = start_s + width_s * np.arange(1, math.floor((end_s - start_s) / width_s * 4) + 1) / 4
+    return grid if len(grid) and grid[-1] >= end_s else np.append(grid, end_s)
 
 
 def rate_over(time_s: Floats, total: Integers, grid: Floats, width: float) -> Floats:

@@ -202,6 +202,26 @@ fn settings_that_change_while_it_is_held_count_at_the_release() {
 }
 
 #[test]
+fn facts_tell_when_each_packet_that_waited_left_the_queue() {
+    // Four packets at once: one is sent at once, the others from 100, 200 and 300 ms. What began arrives 150 ms later and
+    // tells; the last two are taken out at 260 ms, of which one has begun.
+    let mut link = link(slow());
+    let mut out = Outbox::new(true);
+    (0..4).for_each(|n| link.on_packet(Time::ZERO, Port(0), &packet(n, 960), &mut out));
+    let told = |kind, out: &mut Outbox| -> Vec<(u64, u64)> {
+        let facts = out.take_facts().into_iter().map(|row| row.fact()).filter(|fact| fact.kind == kind);
+        facts.map(|fact| (fact.a, fact.b / 1_000_000)).collect()
+    };
+    assert_eq!(told(FactKind::QueueLength, &mut out).iter().map(|told| told.0).collect::<Vec<_>>(), [1, 2, 3]);
+    link.on_timeout(Time::from_millis(150), &mut out);
+    assert_eq!(told(FactKind::QueueLeft, &mut out), []);
+    link.on_timeout(Time::from_millis(250), &mut out);
+    assert_eq!(told(FactKind::QueueLeft, &mut out), [(1, 150)]);
+    link.flush(Time::from_millis(260), &mut out);
+    assert_eq!(told(FactKind::QueueLeft, &mut out), [(1, 60), (1, 0)]);
+}
+
+#[test]
 fn all_that_has_not_arrived_is_handed_back_in_order() {
     let mut link = link(slow());
     let mut out = Outbox::new(false);

@@ -73,6 +73,26 @@ fn a_block_carries_the_end_of_one_packet_and_the_start_of_the_next() {
 }
 
 #[test]
+fn facts_tell_how_many_packets_leave_the_queue_as_their_first_bytes_are_sent() {
+    // The first block of 960 bytes begins the packets 0 and 1, the second, 20 ms later, packet 2. A flush takes the last.
+    let mut bearer = bearer(&settings());
+    let mut out = Outbox::new(true);
+    (0..4).for_each(|n| bearer.on_packet(Time::ZERO, Port(0), &packet(n, 700), &mut out));
+    let mut left = Vec::new();
+    let mut note = |ms: u64, out: &mut Outbox| {
+        let facts = out.take_facts().into_iter().map(|row| row.fact());
+        left.extend(facts.filter(|fact| fact.kind == FactKind::QueueLeft).map(|fact| (ms, fact.a)));
+    };
+    for ms in [0, 20] {
+        bearer.on_timeout(Time::from_millis(ms), &mut out);
+        note(ms, &mut out);
+    }
+    bearer.flush(&mut out);
+    note(30, &mut out);
+    assert_eq!(left, [(0, 2), (20, 1), (30, 1)]);
+}
+
+#[test]
 fn a_packet_larger_than_a_block_needs_all_its_blocks() {
     let (left, _) = run(&mut bearer(&settings()), &[(0, packet(0, 1500)), (0, packet(1, 400))]);
     assert_eq!(left, [(40, 0), (40, 1)]); // 960 + 540, and 400 more fit the second block

@@ -101,8 +101,6 @@ impl AmEntity {
             self.transmitter.poller.resume(now);
         }
         outgoing.enter(now, packet, octets);
-        let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, octets);
-        out.fact(joined.values(outgoing.waiting() as u64, outgoing.unsent_octets()));
         self.transmitter.tell_occupancy(outgoing, out);
     }
 

@@ -129,9 +129,14 @@ impl Carried {
         self.first + self.sdus.len() as u64
     }
 
+    /// Ordinal of the first SDU that waits, as no octet of it was sent.
+    pub fn first_waiting(&self) -> u64 {
+        self.laid + u64::from(self.is_begun)
+    }
+
     /// How many SDUs wait of which no octet was sent.
     pub fn waiting(&self) -> usize {
-        (self.end() - self.laid) as usize - usize::from(self.is_begun)
+        (self.end() - self.first_waiting()) as usize
     }
 
     /// Octets that are in no PDU yet.

@@ -254,6 +254,10 @@ impl Bearer {
         out.speak_as(way.part);
         let ordinal = way.carried.end();
         self.entities.get_mut(direction).on_sdu(now, packet, octets, &mut way.carried, out);
+        if way.carried.end() > ordinal {
+            let joined = Fact::new(FactKind::QueueLength, packet.flow).about(packet.seq, octets);
+            out.fact(joined.values(way.carried.waiting() as u64, way.carried.unsent_octets()));
+        }
         if form != Form::Whole {
             way.carried.set_form(ordinal, form);
         }
@@ -432,6 +436,9 @@ impl Bearer {
     fn settle(&mut self, now: Time, cell: Option<&mut SharedCell>, out: &mut Outbox) {
         self.go_on(now, cell, out);
         self.look_at_timers();
+        if out.is_listening() {
+            Direction::BOTH.iter().for_each(|&way| self.ways.get_mut(way).tell_queue(out));
+        }
     }
 
     /// Notes when the timers of RLC end.

@@ -1,9 +1,11 @@
 use cellwind_engine::directions::Directions;
+use cellwind_engine::fact::FactKind;
 use cellwind_engine::time::Span;
 use cellwind_engine::units::{Probability, Size};
 use cellwind_path::HANDED_BACK;
 
 use super::settings::{BearerSettings, NodeDelays, UmtsShared};
+use super::testkit::{self, Access};
 use super::*;
 use crate::access::Stage;
 use crate::mac::cell::settings::RadioSettings;
@@ -118,6 +120,33 @@ fn a_lost_poll_is_repeated_by_its_timer() {
     bench.send(DOWN, 5, 1, 30);
     bench.run_to(2000);
     assert_eq!(bench.left, [(320, 0, 1)]);
+}
+
+#[test]
+fn in_every_mode_facts_tell_who_joins_the_queue_and_who_leaves_it() {
+    // Five packets of 200 octets, and a TTI carries 480: three begin in the first and two in the second. With segmentation in
+    // transparent mode there is one in each. What a handover takes out does not wait any more.
+    let transparent = TmSettings { segmentation: true, ..TmSettings::default() };
+    for (rlc, pdu, expected) in [
+        (RlcSettings::default(), 42, vec![(10, 3), (20, 2)]),
+        (RlcSettings::Um(UmSettings::default()), 41, vec![(10, 3), (20, 2)]),
+        (RlcSettings::Tm(transparent), 40, vec![(10, 1), (20, 1), (25, 3)]),
+    ] {
+        let mut settings = testkit::settings();
+        for direction in [&mut settings.directions.down, &mut settings.directions.up] {
+            (direction.rlc, direction.pdu) = (rlc.clone(), Size::from_bytes(pdu));
+        }
+        let mut access = Access::new(&settings, &[RadioSettings::default()]);
+        (0..5).for_each(|seq| access.send(5, 0, Direction::Down, seq, 200));
+        access.run(25);
+        access.umts.flush(DOWN, access.now, &mut access.out);
+        access.out.take_packets().for_each(drop);
+        access.note();
+        assert_eq!(access.facts(FactKind::QueueLength), [1, 2, 3, 4, 5].map(|waiting| (5, waiting)));
+        assert_eq!(access.facts(FactKind::QueueLeft), expected, "{rlc:?}");
+        let kept = access.facts(FactKind::BufferOccupancy);
+        assert_eq!(kept.last().copied(), matches!(rlc, RlcSettings::Am(_)).then_some((25, 0)));
+    }
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(super) struct Way {
     pub(super) errors: ErrorProcess,
     /// What its transmitter and its receiver both know.
     pub(super) carried: Carried,
+    /// Ordinal of the first packet that waits for its transmission, as far as facts tell.
+    told_waiting: u64,
     /// When a timer of the entity that sends ends, or the end of time.
     pub(super) rlc_due: Time,
     /// From the end of a TTI until the other entity has its PDUs.
@@ -78,6 +80,7 @@ impl Way {
             is_listed: false,
             errors: ErrorProcess::new(&settings.errors, errors),
             carried: Carried::of_part(part),
+            told_waiting: 0,
             rlc_due: Time::MAX,
             between: Span::ZERO,
             in_flight: VecDeque::new(),
@@ -170,6 +173,16 @@ impl Way {
     pub(super) fn leave(&mut self, packet: &Packet, out: &mut Outbox) {
         self.traffic.deliver(packet);
         out.send(Stage::exit(self.part), *packet);
+    }
+
+    /// Tells how many packets do not wait any more.
+    pub(super) fn tell_queue(&mut self, out: &mut Outbox) {
+        let first = self.carried.first_waiting();
+        if first > self.told_waiting {
+            out.speak_as(self.part);
+            out.fact(Fact::new(FactKind::QueueLeft, FlowId::NONE).values(first - self.told_waiting, 0));
+            self.told_waiting = first;
+        }
     }
 
     /// Takes all out that has not left, to be handed back.

@@ -314,6 +314,7 @@ impl Transmitter {
         self.spent.clear();
         self.poller.reset();
         self.discarder.reset();
+        self.tell_occupancy(carried, out);
     }
 
     /// Checks the state variables and the counts.

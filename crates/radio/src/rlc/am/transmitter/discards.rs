@@ -108,6 +108,7 @@ impl Transmitter {
 
     /// Discards the SDUs whose Timer_Discard has expired (§9.7.3.1).
     pub(super) fn expire(&mut self, now: Time, carried: &mut Carried, out: &mut Outbox) {
+        let held = carried.held_octets();
         let mut end = self.kept.max(carried.released()).max(carried.start());
         let begun = carried.laid + u64::from(carried.is_begun);
         while end < begun && carried.sdu(end).entered + self.discard_timer <= now {
@@ -125,6 +126,9 @@ impl Transmitter {
             self.kept = carried.laid;
         }
         self.release(now, carried, out);
+        if carried.held_octets() != held {
+            self.tell_occupancy(carried, out);
+        }
     }
 
     pub(super) fn next_expiry(&self, carried: &Carried) -> Option<Time> {
