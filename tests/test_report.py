@@ -44,7 +44,9 @@ def synthetic_facts(segments: int, seed: int = 1) -> Any:
         rows.append((now, SENDER, "segment_sent", "download", seq, SEGMENT, 1, 1))
         rows.append((now, SENDER, "cwnd", "download", seq, 0, SEGMENT * (10 + i % 30), SEGMENT * (10 + i % 30)))
         rows.append((now, BEARER, "queue_length", "", seq, SEGMENT + 40, i % 9, (i % 9) * (SEGMENT + 40)))
+        rows.append((now, BEARER, "queue_left", "", 0, 0, 1, 0))
         rows.append((now, BEARER, "block_sent", "", i, 960, 1, int(generator.random() < 0.1)))
+        rows.append((now, BEARER, "buffer_occupancy", "", 0, 0, (i % 7) * 576, i % 7))
         rows.append((now + rtt // 2, RECEIVER, "segment_received", "download", seq, SEGMENT, seq + SEGMENT, 0))
         rows.append((now + rtt, SENDER, "ack_received", "download", seq + SEGMENT, 0, seq, 0))
         rows.append((now + rtt, SENDER, "rtt_sample", "download", seq + SEGMENT, 0, rtt, 0))
@@ -53,6 +55,16 @@ def synthetic_facts(segments: int, seed: int = 1) -> Any:
             rows.append((now + 1, SENDER, "segment_resent", "download", seq, SEGMENT, 2, 1))
             rows.append((now + 1, SENDER, "ssthresh", "download", seq, 0, SEGMENT * 12, 0))
     rows.append((segments * 6_000_000, SENDER, "timeout", "download", segments // 2 * SEGMENT, 0, 10**9, SEGMENT))
+    for i, (state, rate) in enumerate(((4, 32_000), (4, 0), (4, 32_000), (5, 384_000))):
+        now = segments * i * 3_000_000
+        rows.append((now, BEARER, "rrc_state", "", 0, 0, state, 0))
+        rows.append((now, BEARER, "channel_rate", "", 0, 0, rate, 0))
+        rows.append((now, BEARER, "poll_sent", "", 4096, 0, 0, 0))
+        rows.append((now, "access/umts/ue/up", "status_sent", "", 4096, 0, 0, 0))
+        rows.append((now, "access/umts/cell", "calls", "", 0, 0, i % 2, i // 2))
+    # Once it begins, and 100 ms later it is over.
+    for kind, now in (("handover_started", segments * 7_000_000), ("handover_ended", segments * 7_000_000 + 10**8)):
+        rows.append((now, "handover/ue/down", kind, "", 0, 0, 1, 0))
     rows.sort(key=lambda row: row[0])
     columns = list(zip(*rows, strict=True))
     texts = [pa.array(columns[i], pa.string()).dictionary_encode() for i in (1, 2, 3)]
@@ -137,9 +149,12 @@ def one_run(segments: int = 600) -> Made:
 # Figures
 
 
-@pytest.mark.parametrize(
-    "kind", ["time_sequence", "window", "throughput", "rtt", "queues", "block_errors", "durations"]
-)
+OF_FLOWS = ("time_sequence", "window", "throughput", "rtt")
+OF_BEARERS = ("rrc_state", "channel_rate", "rlc_buffer", "rlc_window", "rlc_reports")
+OF_THE_PATH = ("queues", "block_errors", "calls")
+
+
+@pytest.mark.parametrize("kind", [*OF_FLOWS, *OF_BEARERS, *OF_THE_PATH, "durations"])
 def test_every_plot_saves_in_every_format(kind: str, tmp_path: Path) -> None:
     """By the first bytes of each file; the page of a figure brings plotly.js once."""
     figure = getattr(Plots(one_run()), kind)()
@@ -174,6 +189,31 @@ def test_plot_of_an_unknown_name_lists_the_known() -> None:
         plots.window(flow="upload")
     with pytest.raises(ValueError, match="no scenario named 'gprs'; there are 'umts-384'"):
         plots.window(scenario="gprs")
+
+
+def test_plot_of_a_bearer_names_those_that_tell_of_it() -> None:
+    """An unknown one, and of a scenario in which no bearer has RRC."""
+    with pytest.raises(ValueError, match="no bearer named 'gprs/ue'; there are 'umts/ue'"):
+        Plots(one_run()).rrc_state("gprs/ue")
+    made = one_run()
+    table = made.kept["umts-384", 0]
+    without = table.filter(pa.compute.not_equal(table["kind"].cast(pa.string()), "rrc_state"))
+    with pytest.raises(FactsMissingError, match="no bearer of this scenario tells of rrc_state"):
+        Plots(Made([Info("umts-384")], {("umts-384", 0): without})).rrc_state()
+
+
+@pytest.mark.parametrize("kind", [*OF_FLOWS, *OF_BEARERS])
+def test_what_the_terminal_went_through_is_shaded(kind: str) -> None:
+    """600 segments in 7.2 s: a handover at 4.2 s, a cell reselection from 1.8 to 3.6 s, calls twice."""
+    table = synthetic_facts(600)
+    of_download = pa.array(["download" if kind == "queue_length" else None for kind in table["kind"].to_pylist()])
+    flows = pa.compute.coalesce(of_download, table["flow"].cast(pa.string()))
+    marked = table.set_column(table.column_names.index("flow"), "flow", flows)
+    figure = getattr(Plots(Made([Info("umts-384")], {("umts-384", 0): marked})), kind)()
+    spans = {series.name: (series.x.tolist(), series.y.tolist()) for series in figure.series if series.kind == "span"}
+    assert list(spans) == ["handover", "cell reselection", "calls in the cell"]
+    assert spans["handover"] == (pytest.approx([4.2]), pytest.approx([4.3]))
+    assert spans["cell reselection"] == (pytest.approx([1.8]), pytest.approx([3.6]))
 
 
 def test_plot_of_a_replication_that_nobody_ran_says_how_many_there_are() -> None:
@@ -311,7 +351,7 @@ def test_report_shows_means_with_intervals(tmp_path: Path) -> None:
     saved = sorted(item.name for item in (tmp_path / "figures").iterdir())
     assert "umts-384-download-time-sequence.svg" in saved
     assert "durations.png" in saved
-    assert len(saved) == 14
+    assert len(saved) == 2 * (1 + len(OF_FLOWS) + len(OF_BEARERS) + len(OF_THE_PATH))
     assert sorted(item.name for item in tmp_path.iterdir()) == ["figures", "report.html"]
 
 
@@ -330,6 +370,31 @@ def test_report_can_leave_out_the_files(tmp_path: Path) -> None:
     """With figures=False only the page is written."""
     write_report(one_run(), tmp_path / "report.html", figures=False)
     assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
+
+
+class Moved(Made):
+    """Results of a terminal that moved: 60 packets were taken out of its access, of which 45 were dropped."""
+
+    def bearers(self) -> Any:
+        return super().bearers().append_column("packets_handed_back", pa.array([60]))
+
+    def links(self) -> Any:
+        counts = {"packets_in": 960, "packets_delivered": 915, "packets_dropped": 45, "bytes_delivered": 500_000}
+        switch = [{"scenario": "umts-384", "replication": 0, "name": "handover/ue/down", **counts}]
+        return pa.concat_tables([super().links(), pa.Table.from_pylist(switch)])
+
+
+def test_report_shows_what_handovers_dropped(tmp_path: Path) -> None:
+    """In a table of their own, and what they took out beside each bearer; without a handover there is neither."""
+    page = write_report(Moved([Info("umts-384")]), tmp_path / "r.html", figures=False).read_text()
+    handovers = page[page.index("<h3>Handovers</h3>") :]
+    assert '<th scope="row">handover/ue/down</th>' in handovers
+    assert '45 <span class="half">(4.69 %)</span>' in handovers
+    assert "Packets handed back" in page[: page.index("<h3>Links</h3>")]
+    assert "handed back" not in page[page.index("<h3>Links</h3>") :]
+    page = write_report(Made([Info("umts-384")]), tmp_path / "r.html", figures=False).read_text()
+    assert "<h3>Handovers</h3>" not in page
+    assert "handed back" not in page
 
 
 def test_report_tells_incomplete_flows(tmp_path: Path) -> None:
@@ -359,7 +424,7 @@ def test_scenarios_are_compared_with_the_first(tmp_path: Path) -> None:
     page = write_report(made, tmp_path / "report.html", PROVENANCE).read_text()
     assert "compared in pairs" in page
     assert "1.0284" in page
-    saved = {item.name for item in (tmp_path / "figures").glob("*window.png")}
+    saved = {item.name for item in (tmp_path / "figures").glob("*download-window.png")}
     assert saved == {"a-x-1-download-window.png", "a-x-1-2-download-window.png"}
 
 
@@ -374,13 +439,15 @@ def test_page_of_scenarios_with_different_titles_is_named_after_none(tmp_path: P
 
 
 def test_report_of_many_flows_draws_the_first(tmp_path: Path) -> None:
-    """Six flows with facts, of which four are drawn; the page says what became of the others."""
-    table = synthetic_facts(50)
-    names = pa.array([f"flow{i % 6}" for i in range(table.num_rows)])
+    """Fourteen flows with facts, of which twelve are drawn, four at once; the page says what became of the others."""
+    table = synthetic_facts(150)
+    names = pa.array([f"flow{i % 14:02}" for i in range(table.num_rows)])
     many = table.set_column(table.column_names.index("flow"), "flow", names)
     page = write_report(Made([Info("a")], {("a", 0): many}), tmp_path / "r.html", figures=False).read_text()
-    assert page.count("<h4>Time-sequence graph of flow") == 4
-    assert "draws the 2 others" in page
+    assert page.count("<h4>Time-sequence graph of flow") == 12
+    assert page.count('<details class="group" open><summary>Flow') == 4
+    assert page.count('<details class="group"><summary>Flow') == 8
+    assert "Drawn for the first 12 of 14 flows, as more would make the page slow" in page
 
 
 # The browser
@@ -518,7 +585,7 @@ def test_browser_draws_the_report_alone(browser: Browser, tmp_path: Path) -> Non
     for width, dark in ((1280, False), (390, True)):
         browser.open(path, width, dark)
         plots = browser.evaluate(DRAWN)
-        assert len(plots) == 13
+        assert len(plots) == 1 + 2 * (len(OF_FLOWS) + len(OF_BEARERS) + len(OF_THE_PATH))
         for plot in plots:
             assert (plot["marks"] > 0) == plot["open"], plot
             assert plot["width"] <= width
@@ -527,6 +594,23 @@ def test_browser_draws_the_report_alone(browser: Browser, tmp_path: Path) -> Non
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
         background = browser.evaluate("getComputedStyle(document.body).backgroundColor")
         assert background == ("rgb(13, 17, 23)" if dark else "rgb(245, 246, 248)")
+
+
+def test_browser_shades_spans_over_the_whole_height(browser: Browser, tmp_path: Path) -> None:
+    """Two rectangles on an axis of their own, which leave the range of the other alone, and an entry in the legend."""
+    line = Series("line", "line", np.arange(5.0), np.arange(5.0))
+    span = Series("away", "span", np.array([1.0, 3.0]), np.array([2.0, 3.0]), color="green", every=True)
+    figure = Figure("t", Axis("x", "s"), Axis("y"), [span, line])
+    browser.open(figure.save(tmp_path / "figure.html"), 900)
+    assert browser.complaints() == []
+    drawn = browser.evaluate(
+        "(() => { const plot = document.querySelector('.plot-area'); const [span] = plot.data;"
+        " return [[...span.x], [...span.y], span.yaxis, plot.layout.yaxis.range, plot.layout.yaxis2.range,"
+        " plot.querySelectorAll('.legendtext').length]; })()"
+    )
+    x = [1, 1, 2, 2, None, 3, 3, 3, 3, None]
+    assert drawn == [x, [0, 1, 1, 0, None] * 2, "y2", pytest.approx([-0.12, 4.12]), [0, 1], 2]
+    assert b"away" in figure.save(tmp_path / "figure.svg").read_bytes()
 
 
 def test_wide_table_scrolls_inside_its_box(browser: Browser, tmp_path: Path) -> None:

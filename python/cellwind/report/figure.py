@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-Kind = Literal["line", "step", "points", "band"]
+Kind = Literal["line", "step", "points", "band", "span"]
 Mark = Literal["dot", "cross", "triangle", "diamond", "bar"]
 Color = Literal["blue", "red", "green", "amber", "purple", "grey", "ink"]
 
@@ -50,7 +50,8 @@ class Axis:
 class Series:
     """One named series: ``x`` and ``y`` of the same length, in the units of the axes.
 
-    A ``step`` holds each value until the next x. A ``band`` fills from ``y`` up to ``upper``. A NaN breaks a line.
+    A ``step`` holds each value until the next x. A ``band`` fills from ``y`` up to ``upper``. A ``span`` shades the
+    whole height from each ``x`` to its ``y``, which is a place on the x axis too. A NaN breaks a line.
     With ``every``, no point is ever left out when the figure is thinned; without ``shown``, an interactive reader has
     to ask for the series in the legend and a static figure omits it. ``dashed`` is for lines and steps.
     """

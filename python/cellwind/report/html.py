@@ -27,11 +27,14 @@ from ..analysis.statistics import (
 )
 
 if TYPE_CHECKING:
+    from ..analysis.series import FactTable
     from .figure import Figure
 
-# Plots of facts are drawn for so many scenarios, and flows of each: more would be slow to load and to write.
+# Plots of facts are drawn for so many scenarios, and flows and bearers of each: more would be slow to load and write.
 FACT_SCENARIOS = 6
-FACT_FLOWS = 4
+FACT_FLOWS = 12
+# So many of each are open when the page is: the others are drawn when somebody looks.
+_OPEN_FLOWS = 4
 # Points that the whole page carries, shared by its series.
 _POINT_BUDGET = 600_000
 # What a page with plots says of them.
@@ -82,16 +85,25 @@ _Named = tuple[str, "Figure"]
 
 @dataclass(frozen=True)
 class _Observed:
-    """What is drawn of one replication: figures under headings, and how many flows have none."""
+    """What is drawn of one replication: figures in groups, and what has none."""
 
     scenario: str
     replication: int
-    groups: list[tuple[str, list[_Named]]]
-    undrawn_flows: int
+    groups: list[_Group]
+    undrawn: list[str]
 
     @property
     def figures(self) -> list[_Named]:
-        return [figure for _, named in self.groups for figure in named]
+        return [figure for group in self.groups for figure in group.figures]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Figures under a heading, and whether they are seen at once."""
+
+    heading: str
+    figures: list[_Named]
+    is_open: bool
 
 
 def _page(scenarios: Sequence[ScenarioInfo], body: str, ending: str) -> str:
@@ -293,19 +305,29 @@ _BEARER_COLUMNS = (
     ("blocks_sent", "Blocks sent", None),
     ("blocks_resent", "Blocks resent", "blocks_sent"),
     ("blocks_dropped", "Blocks given up", "blocks_sent"),
-    ("status_reports", "Status reports", "blocks_sent"),
+    ("status_reports", "With status report", "blocks_sent"),
     *_LINK_COLUMNS,
 )
 
 
+# Where handovers took packets out.
+_HANDED_BACK = ("packets_handed_back", "Packets handed back", "packets_in")
+
+
 def _path_section(results: ResultsSource) -> str:
     several = len(results.scenarios) > 1
+    bearers, links = results.bearers(), results.links()
+    switches = [name.startswith("handover/") for name in links["name"].to_pylist()] if links.num_rows else []
     parts = []
     for title, table, columns in (
-        ("Bearers", results.bearers(), _BEARER_COLUMNS),
-        ("Links", results.links(), _LINK_COLUMNS),
+        ("Bearers", bearers, _BEARER_COLUMNS),
+        ("Links", links.filter([not is_switch for is_switch in switches]), _LINK_COLUMNS),
+        ("Handovers", links.filter(switches), _LINK_COLUMNS),
     ):
-        rows = _path_rows(table.to_pylist(), columns, several)
+        members = table.to_pylist()
+        if any(row.get(_HANDED_BACK[0]) for row in members):
+            columns = (*columns, _HANDED_BACK)
+        rows = _path_rows(members, columns, several)
         if rows:
             heads = [heading for _, heading, _ in columns]
             caption = f"Means per {title.lower()[:-1]}"
@@ -340,9 +362,9 @@ def _path_rows(
 
 
 def _observed(results: ResultsSource) -> list[_Observed]:
-    """Per scenario the figures of its first replication with facts, under one heading per flow and one for the path."""
+    """Per scenario the figures of its first replication with facts, in groups per flow, per bearer, and of the path."""
+    from ..analysis.radio import bearers
     from ..analysis.series import FactTable
-    from . import plots
 
     found: list[_Observed] = []
     taken: set[str] = set()
@@ -352,27 +374,65 @@ def _observed(results: ResultsSource) -> list[_Observed]:
             continue
         facts = FactTable(results.facts(scenario.name, replication))
         stem = _file_stem(scenario.name, taken)
-        groups: list[tuple[str, list[_Named]]] = []
-        flow_stems: set[str] = set()
-        for flow in facts.flows[:FACT_FLOWS]:
-            flow_stem = f"{stem}-{_file_stem(flow, flow_stems)}"
-            figures = [
-                ("time-sequence", plots.time_sequence(facts, flow)),
-                ("window", plots.window(facts, flow)),
-                ("throughput", plots.throughput(facts, flow)),
-                ("rtt", plots.rtt(facts, flow)),
-            ]
-            named = [(f"{flow_stem}-{kind}", figure) for kind, figure in figures if figure.series]
-            if named:
-                groups.append((f"Flow {flow}", named))
-        path = [("queues", plots.queues(facts)), ("block-errors", plots.block_errors(facts))]
-        named = [(f"{stem}-{kind}", figure) for kind, figure in path if figure.series]
-        if named:
-            groups.append(("Path", named))
-        found.append(_Observed(scenario.name, replication, groups, max(0, len(facts.flows) - FACT_FLOWS)))
+        of_each = [("flow", facts.flows, _of_flow), ("bearer", bearers(facts), _of_bearer)]
+        groups: list[_Group] = []
+        undrawn: list[str] = []
+        for sort, names, figures_of in of_each:
+            stems: set[str] = set()
+            groups_of_sort: list[_Group] = []
+            for name in names[:FACT_FLOWS]:
+                named = _named(f"{stem}-{_file_stem(name, stems)}", figures_of(facts, name))
+                if named:
+                    is_open = len(groups_of_sort) < (_OPEN_FLOWS if sort == "flow" else 1)
+                    groups_of_sort.append(_Group(f"{sort.capitalize()} {name}", named, is_open))
+            groups += groups_of_sort
+            if len(names) > FACT_FLOWS:
+                undrawn.append(f"the first {FACT_FLOWS} of {len(names)} {sort}s")
+        path = _named(stem, _of_path(facts))
+        if path:
+            groups.append(_Group("Path", path, True))
+        found.append(_Observed(scenario.name, replication, groups, undrawn))
         if len(found) == FACT_SCENARIOS:
             break
     return found
+
+
+def _named(stem: str, figures: Sequence[_Named]) -> list[_Named]:
+    """The figures that show something, under names for files."""
+    return [(f"{stem}-{kind}", figure) for kind, figure in figures if any(s.kind != "span" for s in figure.series)]
+
+
+def _of_flow(facts: FactTable, flow: str) -> list[_Named]:
+    from . import plots
+
+    return [
+        ("time-sequence", plots.time_sequence(facts, flow)),
+        ("window", plots.window(facts, flow)),
+        ("throughput", plots.throughput(facts, flow)),
+        ("rtt", plots.rtt(facts, flow)),
+    ]
+
+
+def _of_bearer(facts: FactTable, bearer: str) -> list[_Named]:
+    from . import radio
+
+    return [
+        ("rrc-state", radio.rrc_state(facts, bearer)),
+        ("channel-rate", radio.channel_rate(facts, bearer)),
+        ("rlc-buffer", radio.rlc_buffer(facts, bearer)),
+        ("rlc-window", radio.rlc_window(facts, bearer)),
+        ("rlc-reports", radio.rlc_reports(facts, bearer)),
+    ]
+
+
+def _of_path(facts: FactTable) -> list[_Named]:
+    from . import plots, radio
+
+    return [
+        ("queues", plots.queues(facts)),
+        ("block-errors", plots.block_errors(facts)),
+        ("calls", radio.calls(facts)),
+    ]
 
 
 def _facts_section(results: ResultsSource, observed: Sequence[_Observed], limit: int) -> str:
@@ -388,13 +448,15 @@ def _facts_section(results: ResultsSource, observed: Sequence[_Observed], limit:
     parts = []
     for place, run in enumerate(observed):
         inside = "".join(
-            f"<h3>{_text(heading)}</h3>" + "".join(fragment(figure, name, limit) for name, figure in figures)
-            for heading, figures in run.groups
+            f'<details class="group"{" open" if group.is_open else ""}><summary>{_text(group.heading)}</summary>'
+            + "".join(fragment(figure, name, limit) for name, figure in group.figures)
+            + "</details>"
+            for group in run.groups
         )
-        if run.undrawn_flows:
+        if run.undrawn:
             inside += (
-                f'<p class="note">Drawn for the first {FACT_FLOWS} flows; <code>results.plot</code> draws the '
-                f"{run.undrawn_flows} others.</p>"
+                f'<p class="note">Drawn for {" and ".join(run.undrawn)}, as more would make the page slow; '
+                "<code>results.plot</code> draws any.</p>"
             )
         if len(observed) == 1:
             parts.append(f"<p>Replication {run.replication}, from the facts its machines recorded.</p>{inside}")

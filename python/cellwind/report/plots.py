@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..analysis import series as measured
+from ..analysis.radio import bearers
 from ..analysis.source import ResultsSource
 from ..analysis.statistics import mean
+from . import radio
 from .figure import Axis, Color, Figure, Mark, Series
+from .parts import TIME, bytes_unit, columns, drawn, rate_unit, shaded_flow, turn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,11 +23,6 @@ if TYPE_CHECKING:
     from ..analysis.series import FactTable, Points
 
     Floats = npt.NDArray[np.float64]
-
-_TIME = Axis("Time", "s")
-# Queues and bearers take these colours in turn, every other round dashed.
-_TURN: tuple[Color, ...] = ("blue", "amber", "green", "purple", "red", "grey")
-
 
 # What is said where one line would mix what every connection has of its own.
 _SEVERAL = (
@@ -38,11 +36,13 @@ class FactsMissingError(LookupError):
 
 
 class Plots:
-    """Plots of one flow in one replication, from its facts.
+    """Plots of one replication, from its facts.
 
-    Every method takes ``flow``, which may be left out where there is only one, ``scenario``, which is the first when it
+    Those of a flow take ``flow`` and those of a radio bearer ``bearer``, its access and terminal such as ``"umts/ue"``;
+    either may be left out where there is only one. Besides, every method takes ``scenario``, which is the first when it
     is None, and ``replication``. It answers a ``Figure``. Raises FactsMissingError when the facts of that replication
-    were not recorded, and ValueError when the scenario, replication or flow is not there or the flow has to be named.
+    were not recorded or hold nothing of the kind, and ValueError when the scenario, replication, flow or bearer is not
+    there or has to be named.
     """
 
     def __init__(self, results: ResultsSource) -> None:
@@ -82,6 +82,30 @@ class Plots:
         """Share of radio blocks in error over time, for every bearer."""
         return block_errors(self._facts(self._scenario(scenario), replication))
 
+    def rrc_state(self, bearer: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """RRC state of a terminal over time, with its cell reselections."""
+        return radio.rrc_state(*self._choose_bearer("rrc_state", bearer, scenario, replication))
+
+    def channel_rate(self, bearer: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Bit rate of a terminal's channel in each direction over time; 0 while nothing may be sent."""
+        return radio.channel_rate(*self._choose_bearer("channel_rate", bearer, scenario, replication))
+
+    def rlc_buffer(self, bearer: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Octets that the RLC transmitters of a bearer keep, over time."""
+        return radio.rlc_buffer(*self._choose_bearer("buffer_occupancy", bearer, scenario, replication))
+
+    def rlc_window(self, bearer: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """PDUs between the first unacknowledged one and the last sent, over time."""
+        return radio.rlc_window(*self._choose_bearer("buffer_occupancy", bearer, scenario, replication))
+
+    def rlc_reports(self, bearer: str | None = None, scenario: str | None = None, replication: int = 0) -> Figure:
+        """When RLC asked for status reports, and when they were sent."""
+        return radio.rlc_reports(*self._choose_bearer("status_sent", bearer, scenario, replication))
+
+    def calls(self, scenario: str | None = None, replication: int = 0) -> Figure:
+        """Calls that go on in every cell over time, and those that found it full."""
+        return radio.calls(self._facts(self._scenario(scenario), replication))
+
     def durations(self) -> Figure:
         """Duration of every flow in every replication, with mean and 95 % interval; needs no facts."""
         return durations(self._results)
@@ -95,6 +119,21 @@ class Plots:
         if flow not in facts.flows:
             raise ValueError(f"no flow named {flow!r}; there are {_listed(facts.flows)}")
         return facts, flow
+
+    def _choose_bearer(
+        self, kind: str, bearer: str | None, scenario: str | None, replication: int
+    ) -> tuple[FactTable, str]:
+        facts = self._facts(self._scenario(scenario), replication)
+        names = bearers(facts, kind)
+        if not names:
+            raise FactsMissingError(f"no bearer of this scenario tells of {kind}: its accesses have no such thing")
+        if bearer is None and len(names) == 1:
+            return facts, names[0]
+        if bearer is None:
+            raise ValueError(f"name the bearer: there are {_listed(names)}")
+        if bearer not in names:
+            raise ValueError(f"no bearer named {bearer!r}; there are {_listed(names)}")
+        return facts, bearer
 
     def _scenario(self, scenario: str | None) -> str:
         names = [item.name for item in self._results.scenarios]
@@ -129,9 +168,10 @@ def time_sequence(facts: FactTable, flow: str) -> Figure:
     acked = Series("acknowledged", "step", seen.acked.time_s, seen.acked.value * scale, color="green", width=1.2)
     return Figure(
         title=f"Time-sequence graph of {flow}",
-        x=_TIME,
+        x=TIME,
         y=Axis("Sequence number", unit),
         series=drawn(
+            *shaded_flow(facts, flow),
             # Every fast retransmit is a segment resent too: its larger mark lies underneath.
             marks("fast retransmit", seen.fast_retransmits, "purple", "triangle", 8.0),
             acked,
@@ -160,14 +200,15 @@ def window(facts: FactTable, flow: str) -> Figure:
     until_s = facts.flow_end_s(flow)
 
     def line(name: str, points: Points, color: Color, width: float = 1.5, shown: bool = True) -> Series:
-        held = _held(points, until_s)
+        held = measured.held(points, until_s)
         return Series(name, "step", held.time_s, held.value * scale, None, color, width=width, shown=shown)
 
     return Figure(
         title=f"Windows of {flow}",
-        x=_TIME,
+        x=TIME,
         y=Axis("Window", unit, from_zero=True),
         series=drawn(
+            *shaded_flow(facts, flow),
             line("in flight", seen.flight, "grey", 1.0),
             line("congestion window", seen.cwnd, "blue"),
             line("send window", seen.send_window, "green", 1.0, shown=False),
@@ -190,9 +231,10 @@ def throughput(facts: FactTable, flow: str, bin_s: float | None = None) -> Figur
     )
     return Figure(
         title=f"Throughput of {flow}",
-        x=_TIME,
+        x=TIME,
         y=Axis("Throughput", unit, from_zero=True),
         series=drawn(
+            *shaded_flow(facts, flow),
             *in_order,
             Series("new data received", "line", seen.time_s, seen.arrived_bps * scale, color="blue", width=1.8),
         ),
@@ -207,18 +249,19 @@ def rtt(facts: FactTable, flow: str) -> Figure:
     until_s = facts.flow_end_s(flow)
 
     def line(name: str, points: Points, color: Color) -> Series:
-        held = _held(points, until_s)
+        held = measured.held(points, until_s)
         return Series(name, "step", held.time_s, held.value, color=color)
 
     return Figure(
         title=f"Round-trip time of {flow}",
-        x=_TIME,
+        x=TIME,
         y=Axis("Time", "s", from_zero=True),
         series=drawn(
+            *shaded_flow(facts, flow),
             Series("RTT sample", "points", seen.samples.time_s, seen.samples.value, color="grey", size=3.0),
             line("smoothed RTT", seen.srtt, "blue"),
             line("retransmission timeout", seen.rto, "amber"),
-            Series("timeout expired", "points", *_columns(seen.timeouts), None, "red", "cross", 11.0, every=True),
+            Series("timeout expired", "points", *columns(seen.timeouts), None, "red", "cross", 11.0, every=True),
         ),
         note=_SEVERAL.strip()
         if facts.starts_over(flow)
@@ -230,14 +273,14 @@ def queues(facts: FactTable) -> Figure:
     """Packets waiting at every link and bearer."""
     lines = []
     for place, queue in enumerate(measured.queues(facts)):
-        color, dashed = _turn(place)
-        lines.append(Series(queue.machine, "step", *_columns(queue.packets), color=color, width=1.2, dashed=dashed))
+        color, dashed = turn(place)
+        lines.append(Series(queue.machine, "step", *columns(queue.packets), color=color, width=1.2, dashed=dashed))
     return Figure(
         title="Queues",
-        x=_TIME,
+        x=TIME,
         y=Axis("Packets waiting", from_zero=True),
         series=drawn(*lines),
-        note="As each arriving packet found it, itself included.",
+        note="Packets of which nothing is transmitted yet; a line ends where its queue is empty for good.",
     )
 
 
@@ -246,7 +289,7 @@ def block_errors(facts: FactTable) -> Figure:
     lines = []
     said = []
     for place, bearer in enumerate(measured.block_errors(facts)):
-        color, dashed = _turn(place)
+        color, dashed = turn(place)
         lines.append(Series(bearer.machine, "line", bearer.time_s, bearer.fraction * 100, color=color, dashed=dashed))
         share = 100 * bearer.in_error / bearer.sent
         said.append(
@@ -255,7 +298,7 @@ def block_errors(facts: FactTable) -> Figure:
         )
     return Figure(
         title="Block errors",
-        x=_TIME,
+        x=TIME,
         y=Axis("Blocks in error", "%", from_zero=True),
         series=drawn(*lines),
         note=" ".join(said),
@@ -301,38 +344,5 @@ def durations(results: ResultsSource) -> Figure:
     )
 
 
-def _turn(place: int) -> tuple[Color, bool]:
-    """Colour of the line at this place, and whether it is dashed."""
-    turn, color = divmod(place, len(_TURN))
-    return _TURN[color], turn % 2 == 1
-
-
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names)) or "none"
-
-
-def drawn(*series: Series) -> tuple[Series, ...]:
-    """The series that have something to draw."""
-    return tuple(item for item in series if len(item))
-
-
-def _held(points: Points, until_s: float) -> Points:
-    """The last value of a step line drawn out to ``until_s``."""
-    import numpy as np
-
-    if not len(points) or points.time_s[-1] >= until_s:
-        return points
-    return measured.Points(np.append(points.time_s, until_s), np.append(points.value, points.value[-1]))
-
-
-def _columns(points: Points) -> tuple[Floats, Floats]:
-    return points.time_s, points.value
-
-
-def bytes_unit(*columns: Floats) -> tuple[str, float]:
-    highest = max((float(column.max()) for column in columns if len(column)), default=0.0)
-    return ("MB", 1e-6) if highest >= 2e6 else ("kB", 1e-3)
-
-
-def rate_unit(bps: Floats) -> tuple[str, float]:
-    return ("Mbit/s", 1e-6) if len(bps) and float(bps.max()) >= 5e6 else ("kbit/s", 1e-3)

@@ -91,6 +91,13 @@ def _draw(axes: Axes, series: Series, order: int) -> None:
                 label=_plain(series.name),
                 zorder=level,
             )
+        case "span":
+            for place, (start, end) in enumerate(zip(series.x, series.y, strict=True)):
+                # A name for the first one only, or the legend has as many entries; the edge shows what is too narrow.
+                name = _plain(series.name) if place == 0 else "_"
+                axes.axvspan(
+                    start, end, facecolor=color, alpha=0.22, edgecolor=color, linewidth=0.5, label=name, zorder=1
+                )
         case "band":
             assert series.upper is not None
             axes.fill_between(

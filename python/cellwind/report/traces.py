@@ -13,7 +13,7 @@ from ..analysis.trace import summary
 from ..analysis.trace.direction import Direction
 from .figure import Axis, Color, Figure, Mark, Series
 from .html import PLOTS_BY, document, html_table, section, write_page
-from .plots import bytes_unit, drawn, rate_unit
+from .parts import TIME, bytes_unit, drawn, rate_unit
 
 if TYPE_CHECKING:
     from ..analysis.trace import Connection, Trace
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # Plots are drawn for so many connections: more would be slow to load.
 DRAWN = 6
 _POINTS_PER_SERIES = 20_000
-_TIME = Axis("Time", "s")
 
 
 def write_trace_report(traces: Sequence[Trace], connections: Sequence[Connection], path: str | PathLike[str]) -> Path:
@@ -70,7 +69,7 @@ def time_sequence(way: Direction) -> Figure:
 
     return Figure(
         title="Time-sequence graph",
-        x=_TIME,
+        x=TIME,
         y=Axis("Sequence number", unit),
         series=drawn(
             points("fast retransmit", marks.fast_retransmits, "purple", "triangle", 8.0),
@@ -93,7 +92,7 @@ def outstanding(way: Direction) -> Figure:
     unit, scale = bytes_unit(data.value, window.value)
     return Figure(
         title="Outstanding data",
-        x=_TIME,
+        x=TIME,
         y=Axis("Data", unit, from_zero=True),
         series=drawn(
             Series("receiver's window", "step", window.time_s, window.value * scale, color="green", width=1.0),
@@ -109,7 +108,7 @@ def throughput(way: Direction) -> Figure:
 
     passed = way.progress
     if len(passed) < 2 or passed.time_s[-1] <= passed.time_s[0]:
-        return Figure("Throughput", _TIME, Axis("Throughput", "kbit/s"))
+        return Figure("Throughput", TIME, Axis("Throughput", "kbit/s"))
     start, end = float(passed.time_s[0]), float(passed.time_s[-1])
     bin_s = round_number(max((end - start) / 300, 20 * (end - start) / len(passed)))
     grid = start + bin_s * np.arange(1, int((end - start) / bin_s * 4) + 6) / 4
@@ -118,7 +117,7 @@ def throughput(way: Direction) -> Figure:
     where = "arrived" if way.at_receiver else "was sent"
     return Figure(
         title="Throughput",
-        x=_TIME,
+        x=TIME,
         y=Axis("Throughput", unit, from_zero=True),
         series=drawn(Series("new data", "line", grid, rate * scale, color="blue")),
         note=f"Payload that {where} for the first time, over the {bin_s:g} s before each instant.",
@@ -131,7 +130,7 @@ def rtt(way: Direction) -> Figure:
     where = "the sender" if way.at_sender else "the capture"
     return Figure(
         title="Round-trip time",
-        x=_TIME,
+        x=TIME,
         y=Axis("Time", "s", from_zero=True),
         series=drawn(Series("RTT sample", "points", seen.time_s, seen.value, color="grey", size=3.0)),
         note=f"From {where} to the receiver and back, "
@@ -145,7 +144,7 @@ def one_way_delay(way: Direction) -> Figure:
     assert delay is not None, "asked for only where both ends were captured"
     return Figure(
         title="One-way delay",
-        x=_TIME,
+        x=TIME,
         y=Axis("Delay", "s"),
         series=drawn(Series("delay", "points", delay.time_s, delay.value, color="blue", size=3.0)),
         note="At the instant of sending. It is as right as the clocks of the two captures agree.",

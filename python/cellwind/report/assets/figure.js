@@ -83,8 +83,9 @@
   function extent(figure, axis, shown) {
     let low = Infinity, high = -Infinity;
     figure.series.forEach((series, place) => {
-      if (!shown[place]) return;
-      for (const values of axis === "x" ? [series.x] : [series.y, series.upper || []]) {
+      const isSpan = series.kind === "span";
+      if (!shown[place] || (isSpan && axis === "y")) return;
+      for (const values of axis === "y" ? [series.y, series.upper || []] : isSpan ? [series.x, series.y] : [series.x]) {
         for (const value of values) {
           if (value < low) low = value;
           if (value > high) high = value;
@@ -131,6 +132,16 @@
           fillcolor: color(series.color) + "30",
         });
         return;
+      } else if (series.kind === "span") {
+        // Rectangles over the whole height, on an axis of their own; the edge shows what is narrower than a pixel.
+        trace.x = [...series.x].flatMap((start, i) => [start, start, series.y[i], series.y[i], null]);
+        trace.y = [...series.x].flatMap(() => [0, 1, 1, 0, null]);
+        trace.yaxis = "y2";
+        trace.fill = "toself";
+        trace.fillcolor = color(series.color) + "38";
+        trace.line = { width: 0.5, color: color(series.color) };
+        trace.hoverinfo = "skip";
+        delete trace.hovertemplate;
       } else {
         trace.line = {
           color: color(series.color), width: series.width, shape: series.kind === "step" ? "hv" : "linear",
@@ -168,11 +179,17 @@
     return layout;
   }
 
+  // About what all names take in a row, in pixels.
+  function legendWidth(figure) {
+    return figure.series.reduce((width, series) => width + 45 + 7 * series.name.length, 60);
+  }
+
   function layout(element, figure) {
     const narrow = element.clientWidth < 600;
     return {
       xaxis: axisLayout(figure.x, figure.home.x.slice(), narrow),
       yaxis: axisLayout(figure.y, figure.home.y.slice(), narrow),
+      yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
       height: figure.height,
       margin: { l: 56, r: 12, t: 36, b: 44 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -180,8 +197,8 @@
       showlegend: figure.series.length > 1,
       legend: {
         orientation: "h", x: 0, xanchor: "left", font: { size: 12 }, itemsizing: "constant",
-        // On a phone the buttons need the top for themselves.
-        ...(narrow ? { yref: "container", y: 0, yanchor: "bottom" } : { y: 1, yanchor: "bottom" }),
+        // The buttons need the top for themselves where the names do not fit beside them in a row.
+        ...(legendWidth(figure) + 200 > element.clientWidth ? { yref: "container", y: 0, yanchor: "bottom" } : { y: 1, yanchor: "bottom" }),
       },
       hovermode: "closest",
       hoverlabel: { bgcolor: color("panel"), bordercolor: color("grid"), font: { color: color("ink") } },
