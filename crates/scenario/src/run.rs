@@ -97,10 +97,10 @@ pub struct BearerResult {
     pub blocks: Blocks,
 }
 
-/// What went through one direction of a wired link.
+/// What went through one direction of a wired link, or of the switch of a terminal between its accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkResult {
-    /// Link and direction, as in `"internet/down"`.
+    /// Link and direction, as in `"internet/down"`; of a switch `"handover/ue/down"`.
     pub name: String,
     /// Packets and bytes.
     pub traffic: Traffic,

@@ -228,12 +228,15 @@ impl Session {
         self.is_paused
     }
 
-    /// What went through bearers and links so far.
+    /// What went through bearers, and through links and the switches of terminals that move, so far.
     pub fn results(&self) -> (Vec<BearerResult>, Vec<LinkResult>) {
         let (mut bearers, mut links) = (Vec::new(), Vec::new());
         for (number, machine, part) in self.parts() {
-            let AnyMachine::Stage(stage) = machine else { continue };
             let name = &self.world.names()[usize::from(number)];
+            if let AnyMachine::Handover(switch) = machine {
+                links.push(LinkResult { name: name.clone(), traffic: *switch.traffic() });
+            }
+            let AnyMachine::Stage(stage) = machine else { continue };
             match (stage, name.strip_prefix("access/"), name.strip_prefix("link/")) {
                 (Stage::Faults(_), ..) => {}
                 (_, Some(name), _) => bearers.push(BearerResult {

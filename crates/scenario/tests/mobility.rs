@@ -44,7 +44,7 @@ fn run(session: &mut Session, packets: &[(u64, Direction, u32, u64)]) -> Vec<(u6
 /// Packets of 1500 bytes go down, 0 to 4 at 0 ms, 5 at 60 and 6 at 140 ms; acknowledgements of 40 bytes go up, 10 at 20
 /// and 11 at 60 ms. The handover from 30 to 130 ms takes the packets 2 to 4 and 10 out of the air: a packet takes 12 ms in
 /// the WLAN and an acknowledgement 5 ms, and both 5 ms more on the way, so that 0 and 1 have left at 17 and 29 ms.
-fn through_a_handover(buffering: &str) -> Vec<(u64, Direction, u32)> {
+fn after_a_handover(buffering: &str) -> (Session, Vec<(u64, Direction, u32)>) {
     let event = "[[event]]\nat = \"30 ms\"\nhandover = \"umts\"\ndelay = \"100 ms\"\n";
     let mut session = session(&format!("{NETWORKS}{event}buffering = \"{buffering}\"\n"));
     let mut packets: Vec<_> = (0..5).map(|body| (0, Down, body, 1500)).collect();
@@ -52,7 +52,11 @@ fn through_a_handover(buffering: &str) -> Vec<(u64, Direction, u32)> {
     let left = run(&mut session, &packets);
     assert_eq!(left[..2], [(17_000, Down, 0), (29_000, Down, 1)]);
     assert!(left[2..].iter().all(|&(at, ..)| at > 130_000), "a packet left during the handover");
-    left[2..].to_vec()
+    (session, left[2..].to_vec())
+}
+
+fn through_a_handover(buffering: &str) -> Vec<(u64, Direction, u32)> {
+    after_a_handover(buffering).1
 }
 
 /// Teyeb, equation 7.1: d = size / rate + latency + queueing, in the network that a packet enters, here in microseconds.
@@ -85,6 +89,20 @@ fn what_was_dropped_makes_no_queue_in_the_new_network() {
     let left = through_a_handover("intermediate");
     assert_eq!(left, [(215_000, Up, 11), (236_250, Down, 5), (267_500, Down, 6)]); // 6 waits for 5 until 161.25 ms
     assert_eq!(through_a_handover("none"), [(246_250, Down, 6)]);
+}
+
+#[test]
+fn what_a_handover_dropped_stands_in_the_results_of_its_switch() {
+    // Of the seven packets that go down through the switch three come back from the WLAN: 0 and 1 were there, 6 comes after.
+    for (buffering, dropped) in [("none", [4, 2]), ("intermediate", [3, 1]), ("full", [0, 0])] {
+        let (session, _) = after_a_handover(buffering);
+        let (bearers, links) = session.results();
+        assert!(bearers.iter().all(|bearer| bearer.traffic.packets_dropped == 0));
+        let switches: Vec<_> = links.iter().map(|link| (link.name.as_str(), link.traffic.packets_dropped)).collect();
+        assert_eq!(switches, [("handover/ue/down", dropped[0]), ("handover/ue/up", dropped[1])], "{buffering}");
+        let down = &links[0].traffic;
+        assert_eq!((down.packets_in, down.packets_delivered), (10, 10 - dropped[0]));
+    }
 }
 
 #[test]

@@ -56,7 +56,10 @@ class FlowRow(ApplicationColumns):
 
 
 class LinkRow(TypedDict):
-    """Totals of one wired link in one direction; what came in was delivered, dropped, or is still held."""
+    """Totals of one wired link, or of a terminal's switch between accesses, in one direction.
+
+    What came in was delivered, dropped, handed back, or is still held.
+    """
 
     name: str
     packets_in: int
@@ -100,7 +103,11 @@ _TRAFFIC = (
     Column("bytes_in", "int64", "bytes that entered, headers included"),
     Column("bytes_delivered", "int64", "bytes that left at the far end"),
     Column("bytes_dropped", "int64", "bytes dropped"),
-    Column("packets_handed_back", "int64", "packets that a handover took out, to carry them over or to drop them"),
+    Column(
+        "packets_handed_back",
+        "int64",
+        "packets that a handover took out; what it dropped stands with its switch, in links",
+    ),
     Column("bytes_handed_back", "int64", "bytes that a handover took out"),
     Column("bytes_held", "int64", "bytes inside when the run ended; in = delivered + dropped + handed back + held"),
 )
@@ -147,7 +154,13 @@ FLOW_COLUMNS = (
 # The columns of `ApplicationColumns`, which stand last.
 APPLICATION_COLUMNS = tuple(ApplicationColumns.__annotations__)
 
-LINK_COLUMNS = (*_KEYS, Column("name", "string", "link and direction, such as `internet/down`"), *_TRAFFIC)
+LINK_COLUMNS = (
+    *_KEYS,
+    Column(
+        "name", "string", "link and direction, such as `internet/down`; `handover/ue/down` is the switch of a terminal"
+    ),
+    *_TRAFFIC,
+)
 
 BEARER_COLUMNS = (
     *_KEYS,
@@ -155,7 +168,11 @@ BEARER_COLUMNS = (
     Column("blocks_sent", "int64", "radio blocks sent, retransmissions included"),
     Column("blocks_resent", "int64", "radio blocks sent again"),
     Column("blocks_dropped", "int64", "radio blocks given up after the last permitted attempt"),
-    Column("status_reports", "int64", "RLC status reports sent, about the other direction"),
+    Column(
+        "status_reports",
+        "int64",
+        "PDUs sent with an RLC status report about the other direction, which may take several",
+    ),
     *_TRAFFIC,
 )
 
