@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Newtype name by which a deserializer knows a table for both directions with optional sub-tables `down` and `up`: it
-/// gives the visitor the sequence of the two complete tables. Keys that both directions share follow in the name, each
+/// gives the visitor the sequence of the two complete tables, and a third one to be read and forgotten where both
+/// directions have values that hide what is written for both. Keys that both directions share follow in the name, each
 /// behind a `+`; then a table of these comes first.
 pub const DIRECTIONS: &str = "$cellwind::Directions";
 
@@ -101,7 +102,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for DirectionsVisitor<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Directions<T>, A::Error> {
         let mut next = || parts.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &"two directions"));
-        Ok(Directions { down: next()?, up: next()? })
+        let directions = Directions { down: next()?, up: next()? };
+        parts.next_element::<T>()?;
+        Ok(directions)
     }
 }
 
@@ -175,6 +178,7 @@ impl<'de, S: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for WithSharedV
         let shared = parts.next_element()?.ok_or_else(missing)?;
         let down = parts.next_element()?.ok_or_else(missing)?;
         let up = parts.next_element()?.ok_or_else(missing)?;
+        parts.next_element::<T>()?;
         Ok(WithShared { shared, directions: Directions { down, up } })
     }
 }

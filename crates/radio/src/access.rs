@@ -81,14 +81,11 @@ impl Access {
         }
     }
 
-    /// Whether bearers of another access of the same type can take its settings over while they run.
-    pub fn is_like(&self, other: &Access) -> bool {
-        match (self, other) {
-            (Access::Umts(own), Access::Umts(other)) => {
-                let mode = |umts: &UmtsSettings, way| std::mem::discriminant(&umts.directions.get(way).rlc);
-                Direction::BOTH.iter().all(|&way| mode(own, way) == mode(other, way))
-            }
-            _ => true,
+    /// The mode of RLC in a direction, which bearers keep while they run; none where an access has no RLC.
+    pub fn mode(&self, direction: Direction) -> Option<&'static str> {
+        match self {
+            Access::BlockArq(_) | Access::Link(_) => None,
+            Access::Umts(umts) => Some(umts.directions.get(direction).rlc.mode()),
         }
     }
 

@@ -7,13 +7,15 @@ use cellwind_engine::units::Size;
 use cellwind_engine::world::Stalled;
 use cellwind_path::settings::LinkSettings;
 use cellwind_radio::mac::cell::settings::RadioSettings;
+use cellwind_radio::rlc::settings::RlcSettings;
 use cellwind_radio::settings::Manner;
+use indexmap::IndexMap;
 use serde::de::Error as _;
 
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::error_files::ErrorFiles;
-use crate::model::{Access, Event, Link, Scenario, Terminal};
+use crate::model::{Access, Event, Link, Scenario};
 use crate::node::{Node, Table, Value};
 use crate::resolve::Assignment;
 use crate::validate;
@@ -160,21 +162,19 @@ fn change_of(scenario: &Scenario, event: &Event) -> Change {
     }
 }
 
-/// What the events of a valid scenario do. Each `set` is tried here, on top of those before it in the file.
+/// What the events of a valid scenario do. Each `set` is tried here, on top of those that come before it.
 pub(crate) fn plan(scenario: &Scenario, tree: &Node) -> Result<Vec<Planned>, ScenarioError> {
-    let mut running = Running::new(tree);
+    let mut running = Running::new(scenario, tree);
     let mut plan = Vec::with_capacity(scenario.event.len());
-    for (index, event) in scenario.event.iter().enumerate() {
+    for (index, event) in in_order(&scenario.event) {
         let change = match event {
             Event { set: Some(_), .. } => {
                 let written = tree.find(&["event", &index.to_string(), "set"]).and_then(Node::as_table);
                 let entries = written.into_iter().flatten();
                 let assignments = entries.map(|(path, value)| Assignment::of_entry(path, value));
-                running.set(scenario, assignments.collect::<Result<_, _>>()?).map_err(|error| {
-                    match error.mistake() {
-                        Mistake::PduTooLarge => error.note(format!("that is so after event.{index}")),
-                        _ => error,
-                    }
+                running.set(assignments.collect::<Result<_, _>>()?).map_err(|error| match error.mistake() {
+                    Mistake::PduTooLarge => error.note(format!("that is so after event.{index}")),
+                    _ => error,
                 })?
             }
             event => change_of(scenario, event),
@@ -191,19 +191,28 @@ pub(crate) fn plan(scenario: &Scenario, tree: &Node) -> Result<Vec<Planned>, Sce
     Ok(plan)
 }
 
+/// Events with their places, those at a time in its order. An event after an amount of data comes at no known time, and
+/// counts as coming where it is written.
+fn in_order(events: &[Event]) -> Vec<(usize, &Event)> {
+    let mut timed: Vec<_> = events.iter().enumerate().filter(|(_, event)| event.at.is_some()).collect();
+    timed.sort_by_key(|(_, event)| event.at); // stable: at one instant in the order of the file
+    let mut timed = timed.into_iter();
+    let next = |event: (usize, _)| if events[event.0].at.is_some() { timed.next().unwrap_or(event) } else { event };
+    events.iter().enumerate().map(next).collect()
+}
+
 /// The place of a terminal that validation has found, by default of the only one.
 fn place_of_terminal(scenario: &Scenario, name: Option<&str>) -> u16 {
     name.and_then(|name| scenario.terminal.get_index_of(name)).unwrap_or(0) as u16
 }
 
-/// The change that the assignments stand for, on top of the settings in `tree`.
-pub(crate) fn set(scenario: &Scenario, tree: &Node, assignments: Vec<Assignment>) -> Result<Change, ScenarioError> {
-    Running::new(tree).set(scenario, assignments)
-}
-
-/// The links and accesses of a scenario with the changes made so far.
-struct Running {
-    root: Node,
+/// The links, accesses and terminals of a scenario with the changes made so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    /// As they are written.
+    tree: Node,
+    /// As they are; the rest of the scenario is left away.
+    now: Scenario,
     /// What the errors of links and accesses refer to, which is read once for all changes.
     files: ErrorFiles,
 }
@@ -212,113 +221,133 @@ struct Running {
 type Written = Vec<(Option<Direction>, String)>;
 
 impl Running {
-    fn new(tree: &Node) -> Self {
-        let mut root = Node::empty_table(&tree.origin);
+    /// A scenario as its tree has it.
+    pub fn new(scenario: &Scenario, tree: &Node) -> Self {
+        let mut sections = Table::new();
         for section in ["link", "access", "terminal"] {
-            if let (Some(table), Some(part)) = (root.as_table_mut(), tree.get(section)) {
-                table.insert(section.into(), part.clone());
-            }
+            let written = tree.get(section).cloned().unwrap_or_else(|| Node::empty_table(&tree.origin));
+            sections.insert(section.into(), written);
         }
-        Running { root, files: ErrorFiles::default() }
-    }
-
-    fn set(&mut self, scenario: &Scenario, assignments: Vec<Assignment>) -> Result<Change, ScenarioError> {
-        // What is set in one table is judged together: the order of the keys does not matter.
-        let mut tables: Vec<Vec<Assignment>> = Vec::new();
-        for assignment in assignments {
-            for assignment in of_named_tables(assignment)? {
-                let is_in =
-                    |table: &&mut Vec<Assignment>| (0..2).all(|at| table[0].keys[at].name == assignment.keys[at].name);
-                match tables.iter_mut().find(is_in) {
-                    Some(table) => table.push(assignment),
-                    None => tables.push(vec![assignment]),
-                }
-            }
-        }
-        let mut patches = Vec::new();
-        for assignments in tables {
-            self.set_table(scenario, assignments, &mut patches)?;
-        }
-        Ok(Change::Set(patches.into()))
-    }
-
-    /// Sets keys of one link, access or terminal.
-    fn set_table(
-        &mut self,
-        scenario: &Scenario,
-        assignments: Vec<Assignment>,
-        patches: &mut Vec<Patch>,
-    ) -> Result<(), ScenarioError> {
-        let keys = &assignments[0].keys;
-        let [section, name] = [0, 1].map(|at| keys[at].name.clone());
-        let path = [section.as_str(), name.as_str()];
         // The only terminal need not be written.
-        let is_unwritten = section == "terminal" && scenario.terminal.contains_key(&name);
-        let unwritten = is_unwritten.then(|| Node::empty_table(&keys[1].origin));
-        let Some(before) = self.root.find(&path).or(unwritten.as_ref()) else {
-            let known = self.root.get(&section).and_then(Node::as_table).into_iter().flatten();
-            let error =
-                ScenarioError::new(Mistake::UnknownReference, format!("the scenario has no {section} of this name"))
-                    .found(quoted(&name))
-                    .known(&name, known.map(|(name, _)| name));
-            return Err(error.at(&keys[1].origin).with_path(&path));
-        };
-        // Only this table is read again, so that a long list of events loads fast.
-        let mut alone = Node::empty_table(&before.origin);
-        let named = Node { value: Value::Table(Table::from([(name.clone(), before.clone())])), ..alone.clone() };
-        alone.value = Value::Table(Table::from([(section.clone(), named)]));
+        if let Some(terminals) = sections.get_mut("terminal").and_then(Node::as_table_mut) {
+            for name in scenario.terminal.keys() {
+                terminals.entry(name.clone()).or_insert_with(|| Node::empty_table(&tree.origin));
+            }
+        }
+        let Scenario { link, access, terminal, .. } = scenario.clone();
+        let now = Scenario { link, access, terminal, ..Scenario::default() };
+        let tree = Node { value: Value::Table(sections), ..Node::empty_table(&tree.origin) };
+        Running { tree, now, files: ErrorFiles::default() }
+    }
 
-        let names_rlc = |assignment: &&Assignment| assignment.keys.iter().any(|key| key.name == "rlc");
-        let sets_mode = assignments.iter().find(names_rlc).unwrap_or(&assignments[0]).keys.clone();
-        let mut all_written = Written::new();
+    /// Makes the assignments of one source, and says what they change. After an error it is to be thrown away.
+    pub fn set(&mut self, assignments: Vec<Assignment>) -> Result<Change, ScenarioError> {
+        let mut parts = Vec::with_capacity(assignments.len());
         for assignment in assignments {
-            for key in written(&assignment)? {
-                if !all_written.contains(&key) {
-                    all_written.push(key);
-                }
-            }
-            assignment.put(&mut alone)?;
+            parts.extend(of_named_tables(assignment)?);
         }
-        let after = alone.find(&path).cloned().unwrap_or_else(|| alone.clone());
-        let below = |error: ScenarioError| error.under(&name).under(&section);
-        let mut add = |place: Option<usize>, direction: Direction, settings: PatchSettings| {
-            let keys = keys_for(direction, &all_written, &after);
-            if let (Some(place), false) = (place, keys.is_empty()) {
-                patches.push(Patch { place, terminal: None, direction, keys, settings });
+        Assignment::sort(&mut parts);
+        let mut changed: IndexMap<[String; 2], Written> = IndexMap::new();
+        for assignment in &parts {
+            let [section, name] = [0, 1].map(|at| assignment.keys[at].name.clone());
+            self.check_known(&section, &name, assignment)?;
+            let written = written(assignment)?;
+            assignment.put(&mut self.tree)?;
+            self.check_mode(&section, &name, assignment)?;
+            changed.entry([section, name]).or_default().extend(written);
+        }
+        // What one of them sets may be right only beside what another one does.
+        for [section, name] in changed.keys() {
+            self.read(section, name)?;
+        }
+        for [section, name] in changed.keys() {
+            match section.as_str() {
+                "access" => validate::access(&self.now, &self.tree, name, &self.now.access[name])?,
+                "terminal" => validate::radio(&self.now, &self.tree, name, &self.now.terminal[name])?,
+                _ => validate::link(&self.now, &self.tree, name, &self.now.link[name])?,
             }
+        }
+        let patches = changed.iter().flat_map(|([section, name], written)| {
+            Direction::BOTH.into_iter().filter_map(|direction| self.patch(section, name, direction, written))
+        });
+        Ok(Change::Set(patches.collect()))
+    }
+
+    /// Refuses what the scenario does not have.
+    fn check_known(&self, section: &str, name: &str, assignment: &Assignment) -> Result<(), ScenarioError> {
+        let known = self.tree.get(section).and_then(Node::as_table).into_iter().flatten();
+        let known: Vec<&String> = known.map(|(name, _)| name).collect();
+        if known.iter().any(|known| *known == name) {
+            return Ok(());
+        }
+        let message = format!("the scenario has no {section} of this name");
+        let error = ScenarioError::new(Mistake::UnknownReference, message).found(quoted(name)).known(name, known);
+        Err(error.at(&assignment.keys[1].origin).with_path(&[section, name]))
+    }
+
+    /// Refuses another mode of RLC, before its settings are read as those of the mode that the bearers are in.
+    fn check_mode(&self, section: &str, name: &str, assignment: &Assignment) -> Result<(), ScenarioError> {
+        let (true, Some(table)) = (section == "access", self.tree.find(&[section, name])) else { return Ok(()) };
+        let mode_of = |rlc: &Node| rlc.as_str().or_else(|| rlc.get("type")?.as_str()).map(str::to_string);
+        let has_changed = |direction: Direction| {
+            let own = table.find(&[direction.word(), "rlc"]).and_then(mode_of);
+            let written = own.or_else(|| table.get("rlc").and_then(mode_of));
+            let is = self.now.access[name].mode(direction);
+            is.zip(written).is_some_and(|(is, written)| is != written && RlcSettings::MODES.contains(&written.as_str()))
         };
-        if section == "link" {
-            let mut link: Link = from_node(&after).map_err(below)?;
-            self.files.of_link(&mut link, &name, &alone)?;
-            validate::link(scenario, &alone, &name, &link)?;
-            let place = scenario.link.get_index_of(&name);
-            for direction in Direction::BOTH {
-                add(place, direction, PatchSettings::Link(link.get(direction).clone()));
-            }
-        } else if section == "terminal" {
-            let terminal: Terminal = from_node(&after).map_err(below)?;
-            validate::radio(scenario, &alone, &name, &terminal)?;
-            let place = scenario.terminal.get_index_of(&name);
-            add(place, Direction::Down, PatchSettings::Terminal(terminal.radio()));
-        } else {
-            let mut access: Access = from_node(&after).map_err(below)?;
-            self.files.of_access(&mut access, &name, &alone)?;
-            validate::access(scenario, &alone, &name, &access)?;
-            if scenario.access.get(&name).is_some_and(|before| !access.is_like(before)) {
-                let path: Vec<&str> = sets_mode.iter().map(|key| key.name.as_str()).collect();
-                let error =
-                    ScenarioError::new(Mistake::NotChangeable, "the mode of RLC cannot change while the scenario runs");
-                return Err(error.at(&sets_mode[0].origin).with_path(&path).allowed("other settings of the same mode"));
-            }
-            let place = scenario.access.get_index_of(&name);
-            for direction in Direction::BOTH {
-                add(place, direction, PatchSettings::Access(Box::new(access.clone())));
-            }
+        if !Direction::BOTH.into_iter().any(has_changed) {
+            return Ok(());
         }
-        if let Some(table) = self.root.as_table_mut().and_then(|root| root.get_mut(&section)?.as_table_mut()) {
-            table.insert(name, after);
+        let keys: Vec<&str> = assignment.keys.iter().map(|key| key.name.as_str()).collect();
+        let origin = assignment.keys.last().map_or(&table.origin, |key| &key.origin);
+        let message = "the mode of RLC cannot change while the scenario runs";
+        let error = ScenarioError::new(Mistake::NotChangeable, message).at(origin).with_path(&keys);
+        Err(error.allowed("other settings of the same mode"))
+    }
+
+    /// Reads a link, access or terminal from where it is written. Only what has changed is read again, so that a long list
+    /// of events loads fast.
+    fn read(&mut self, section: &str, name: &str) -> Result<(), ScenarioError> {
+        let Some(table) = self.tree.find(&[section, name]) else { return Ok(()) };
+        let below = |error: ScenarioError| error.under(name).under(section);
+        let name = name.to_string();
+        match section {
+            "link" => {
+                let mut link: Link = from_node(table).map_err(below)?;
+                self.files.of_link(&mut link, &name, &self.tree)?;
+                self.now.link.insert(name, link);
+            }
+            "terminal" => drop(self.now.terminal.insert(name, from_node(table).map_err(below)?)),
+            _ => {
+                let mut access: Access = from_node(table).map_err(below)?;
+                self.files.of_access(&mut access, &name, &self.tree)?;
+                self.now.access.insert(name, access);
+            }
         }
         Ok(())
+    }
+
+    /// What changes in one direction of a link, access or terminal.
+    fn patch(&self, section: &str, name: &str, direction: Direction, written: &Written) -> Option<Patch> {
+        let of_direction = written.iter().filter(|(only, _)| only.is_none_or(|only| only == direction));
+        let mut keys: Vec<String> = of_direction.map(|(_, key)| key.clone()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let (place, settings) = match section {
+            "link" => {
+                let (place, _, link) = self.now.link.get_full(name)?;
+                (place, PatchSettings::Link(link.get(direction).clone()))
+            }
+            "terminal" => {
+                let (place, _, terminal) = self.now.terminal.get_full(name).filter(|_| direction == Direction::Down)?;
+                (place, PatchSettings::Terminal(terminal.radio()))
+            }
+            _ => {
+                let (place, _, access) = self.now.access.get_full(name)?;
+                (place, PatchSettings::Access(Box::new(access.clone())))
+            }
+        };
+        (!keys.is_empty()).then_some(Patch { place, terminal: None, direction, keys, settings })
     }
 }
 
@@ -377,15 +406,4 @@ fn written(assignment: &Assignment) -> Result<Written, ScenarioError> {
         true => Err(not_changeable(assignment, 2)),
         false => Ok(written),
     }
-}
-
-/// The keys that change for one direction: what is written for it, and what is written for both and not given for it
-/// alone.
-fn keys_for(direction: Direction, written: &Written, table: &Node) -> Vec<String> {
-    let own = table.get(direction.word());
-    let changes = |(only, key): &&(Option<Direction>, String)| match only {
-        Some(only) => *only == direction,
-        None => own.and_then(|own| own.get(key)).is_none(),
-    };
-    written.iter().filter(changes).map(|(_, key)| key.clone()).collect()
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use cellwind_engine::directions::DIRECTIONS;
+use cellwind_engine::directions::{DIRECTIONS, Direction};
 use cellwind_path::errors::settings::ERRORS;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
@@ -132,23 +132,30 @@ impl<'a> Deserializer<'a> {
             common.shift_remove(TYPE);
         }
         let mut shared = Table::new();
-        for key in share.split('+').filter(|key| !key.is_empty()) {
-            shared.extend(common.shift_remove_entry(key));
+        let mut taken: Vec<&'static str> = share.split('+').filter(|key| !key.is_empty()).collect();
+        for key in &taken {
+            shared.extend(common.shift_remove_entry(*key));
         }
+        taken.extend(Direction::BOTH.map(Direction::word));
+        let both = Node { value: Value::Table(common), ..self.node.clone() };
         let complete = |over: &Option<Node>, key: &str| {
-            let base = Node { value: Value::Table(common.clone()), ..self.node.clone() };
-            let Some(over) = over else { return Ok(base) };
+            let Some(over) = over else { return Ok(both.clone()) };
             if over.as_table().is_none() {
                 return Deserializer::new(over).wrong_type("a table").map_err(|error: ScenarioError| error.under(key));
             }
-            let merged = merge(base, over.clone(), &mut Vec::new());
+            let merged = merge(both.clone(), over.clone(), &mut Vec::new());
             Ok(Node { origin: self.node.origin.clone(), ..merged })
         };
         let differ = down.is_some() || up.is_some();
         let shared = Node { value: Value::Table(shared), ..self.node.clone() };
-        let parts = [("", shared, None), ("down", complete(&down, "down")?, down), ("up", complete(&up, "up")?, up)];
-        let parts = &parts[usize::from(share.is_empty())..];
-        visitor.visit_seq(Parts { parts: parts.iter(), taken: &["down", "up"], differ })
+        let mut parts = vec![("down", complete(&down, "down")?, down), ("up", complete(&up, "up")?, up)];
+        if !share.is_empty() {
+            parts.insert(0, ("", shared, None));
+        }
+        if let [.., (_, down, Some(_)), (_, _, Some(_))] = &parts[..] {
+            parts.push(("", merge(down.clone(), both.clone(), &mut Vec::new()), None));
+        }
+        visitor.visit_seq(Parts { parts: parts.iter(), taken: &taken, differ, both: Some(&both) })
     }
 
     /// The unit, the blackouts and the rest of an [`ERRORS`] table, or of what is short for one.
@@ -167,7 +174,8 @@ impl<'a> Deserializer<'a> {
             ("blackouts", blackouts.clone().unwrap_or_else(|| stand_in(Value::Array(Vec::new()))), blackouts),
             ("", Node { value: Value::Table(rest), ..self.node.clone() }, None),
         ];
-        let read = visitor.visit_seq(Parts { parts: parts.iter(), taken: &["unit", "blackouts"], differ: false });
+        let read =
+            visitor.visit_seq(Parts { parts: parts.iter(), taken: &["unit", "blackouts"], differ: false, both: None });
         // What a bare rate is short for has keys that nobody has written.
         read.map_err(|error| if is_bare { error.with_path::<&str>(&[]) } else { error })
     }
@@ -180,7 +188,7 @@ impl<'a> Deserializer<'a> {
         let stand_in = Node { value: Value::String(String::new()), ..Node::empty_table(&self.node.origin) };
         let rest = Node { value: Value::Table(rest), ..self.node.clone() };
         let parts = [("label", label.clone().unwrap_or(stand_in), label), ("", rest, None)];
-        visitor.visit_seq(Parts { parts: parts.iter(), taken: &["label"], differ: false })
+        visitor.visit_seq(Parts { parts: parts.iter(), taken: &["label"], differ: false, both: None })
     }
 }
 
@@ -288,9 +296,11 @@ impl<'de> de::SeqAccess<'de> for ArrayAccess<'_> {
 struct Parts<'a> {
     parts: std::slice::Iter<'a, (&'static str, Node, Option<Node>)>,
     /// Keys that the table may have but the parts do not.
-    taken: &'static [&'static str],
+    taken: &'a [&'static str],
     /// Whether a key can be there for one part and missing for the other.
     differ: bool,
+    /// What is written for all parts alike, and may stand in one of them beside what is its own.
+    both: Option<&'a Node>,
 }
 
 impl<'de> de::SeqAccess<'de> for Parts<'_> {
@@ -303,7 +313,10 @@ impl<'de> de::SeqAccess<'de> for Parts<'_> {
             let below = match (written, error.keys()) {
                 (None, _) => false,
                 (Some(written), []) => written.as_table().is_none(),
-                (Some(written), keys) => written.find(keys).is_some(),
+                (Some(written), keys) => {
+                    let of_both = self.both.and_then(|both| both.find(keys));
+                    written.find(keys).is_some_and(|own| of_both.is_none_or(|both| both.origin != own.origin))
+                }
             };
             let error = match (error.mistake(), error.keys()) {
                 (Mistake::MissingKey, []) if self.differ => error.note(format!("it is needed for the direction {key}")),

@@ -18,7 +18,7 @@ use crate::read;
 use crate::source::{Origin, Source};
 
 /// Files that were read.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ErrorFiles {
     chains: BTreeMap<PathBuf, MarkovFile>,
     records: BTreeMap<PathBuf, Arc<Record>>,

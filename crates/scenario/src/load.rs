@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cellwind_transport::tcp::settings::TcpSettings;
 
-use crate::change::Change;
+use crate::change::{Change, Running};
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError};
 use crate::error_files::ErrorFiles;
@@ -31,12 +31,14 @@ pub struct Loaded {
     tree: Node,
     /// The tree that the scenario was read from.
     resolved: Node,
-    sets: Vec<(String, String)>,
+    /// What was put over the tree, from the least specific source to the most specific one.
+    sets: Vec<Vec<(String, String)>>,
 }
 
 /// Loads a scenario from the path of a file or the name of a ready-made one, and applies `sets` in order.
 ///
-/// Each of `sets` is a dotted path and a TOML value; a value that is not TOML is taken as a string.
+/// Each of `sets` is a dotted path and a TOML value; a value that is not TOML is taken as a string. Together they are one
+/// source, in which a value for one direction is more specific than one for both.
 pub fn load(path_or_preset_name: &str, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
     let path = Path::new(path_or_preset_name);
     if !resolve::is_file_name(path_or_preset_name) {
@@ -59,9 +61,9 @@ pub fn parse(text: &str, name: &str, sets: &[(String, String)]) -> Result<Loaded
 }
 
 impl Loaded {
-    /// The same scenario with `sets` applied after those it was loaded with.
+    /// The same scenario with `sets`, which are more specific than those it was loaded with.
     pub fn with_values(&self, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
-        let sets = self.sets.iter().chain(sets).cloned().collect();
+        let sets = self.sets.iter().cloned().chain([sets.to_vec()]).collect();
         from_tree(self.tree.clone(), sets, self.name.clone(), self.summary.clone())
     }
 
@@ -78,7 +80,7 @@ impl Loaded {
     /// New values of links and accesses while the scenario runs: dotted paths and TOML values, as in `set` of an event.
     pub fn change_set(&self, sets: &[(String, String)]) -> Result<Change, ScenarioError> {
         let assignments = sets.iter().map(|(path, value)| Assignment::of_text("set", path, value));
-        change::set(&self.scenario, &self.resolved, assignments.collect::<Result<_, _>>()?)
+        Running::new(&self.scenario, &self.resolved).set(assignments.collect::<Result<_, _>>()?)
     }
 
     /// A handover while the scenario runs, from the same words as in an event.
@@ -151,13 +153,18 @@ fn settings_of(loaded: Loaded) -> Result<TcpSettings, ScenarioError> {
 
 fn from_source(source: &Arc<Source>, name: &str, sets: &[(String, String)]) -> Result<Loaded, ScenarioError> {
     let tree = resolve::scenario(source)?;
-    from_tree(tree, sets.to_vec(), name.to_string(), presets::summary(&source.text).to_string())
+    from_tree(tree, vec![sets.to_vec()], name.to_string(), presets::summary(&source.text).to_string())
 }
 
-fn from_tree(tree: Node, sets: Vec<(String, String)>, name: String, summary: String) -> Result<Loaded, ScenarioError> {
+fn from_tree(
+    tree: Node,
+    sets: Vec<Vec<(String, String)>>,
+    name: String,
+    summary: String,
+) -> Result<Loaded, ScenarioError> {
     let mut resolved = tree.clone();
-    for (path, value) in &sets {
-        resolve::set(&mut resolved, path, value)?;
+    for source in &sets {
+        resolve::set(&mut resolved, source)?;
     }
     resolve::presets(&mut resolved)?;
     let mut scenario: Scenario = from_node(&resolved).map_err(resolve::offer_extends)?;

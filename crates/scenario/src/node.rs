@@ -1,7 +1,9 @@
 //! Trees of values that remember where they were written.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use cellwind_engine::directions::Direction;
 use indexmap::IndexMap;
 use serde::de::Unexpected;
 use toml::Spanned;
@@ -188,10 +190,25 @@ fn expand_rate(node: Node) -> Node {
     Node { value: Value::Table(Table::from([("type".to_string(), kind), ("rate".to_string(), rate)])), origin, key }
 }
 
+/// Where a table may hold keys for both directions beside the tables `down` and `up`: `link.*`, `access.*`, and the
+/// dedicated channel of RRC.
+pub fn is_directional(path: &[String]) -> bool {
+    match path {
+        [section, _] => section == "link" || section == "access",
+        [section, _, rrc, dch] => section == "access" && rrc == "rrc" && dch == "dch",
+        _ => false,
+    }
+}
+
+/// Whether a key is the table of one direction.
+pub fn is_direction(key: &str) -> bool {
+    Direction::BOTH.iter().any(|direction| direction.word() == key)
+}
+
 /// Lays `over` onto `base`: tables are merged key by key, anything else replaces what was there.
 ///
 /// A table of another `type` replaces as well, since its keys mean something else. `path` is where the two
-/// stand, for the strings that are short for tables.
+/// stand, for the strings that are short for tables and for directions.
 pub fn merge(base: Node, over: Node, path: &mut Vec<String>) -> Node {
     let Value::Table(over_table) = over.value else {
         return over;
@@ -205,20 +222,58 @@ pub fn merge(base: Node, over: Node, path: &mut Vec<String>) -> Node {
         },
         _ => Table::new(),
     };
-    for (key, node) in over_table {
-        path.push(key.clone());
-        let node = match merged.get_mut(&key) {
-            Some(slot) => {
-                // The slot is filled again below; until then it holds a cheap stand-in.
-                let old = std::mem::replace(slot, Node::empty_table(&node.origin));
-                merge(old, node, path)
-            }
-            None => node,
-        };
-        merged.insert(key, node);
-        path.pop();
+    // What is for both directions first: beside it, what is for one is more specific.
+    let is_for_one = |key: &str| is_direction(key) && is_directional(path);
+    let (of_one, of_both): (Vec<_>, Vec<_>) = over_table.into_iter().partition(|(key, _)| is_for_one(key));
+    for (key, node) in of_both.into_iter().chain(of_one) {
+        let Ok(()) = change(&mut merged, &key, path, |old, path| {
+            let node = node.clone();
+            Ok::<_, Infallible>(match old {
+                Some(old) => merge(old, node, path),
+                None => node,
+            })
+        });
     }
     Node { value: Value::Table(merged), origin: over.origin, key: over.key }
+}
+
+/// Gives `key` of the table at `path` the value that `to` makes of the one before, if there was one.
+///
+/// A key for both directions changes for each that has a value of its own there as well: what changes is alike afterwards,
+/// and the rest of a table stays.
+pub fn change<E>(
+    table: &mut Table,
+    key: &str,
+    path: &mut Vec<String>,
+    mut to: impl FnMut(Option<Node>, &mut Vec<String>) -> Result<Node, E>,
+) -> Result<(), E> {
+    let is_for_both = is_directional(path) && !is_direction(key);
+    path.push(key.to_string());
+    let mut own = Vec::new();
+    for direction in Direction::BOTH.into_iter().filter(|_| is_for_both) {
+        let of_direction = table.get_mut(direction.word()).and_then(Node::as_table_mut);
+        if let Some(node) = of_direction.and_then(|of_direction| of_direction.shift_remove(key)) {
+            let whole = match table.get(key) {
+                Some(both) => merge(both.clone(), node, path),
+                None => node,
+            };
+            own.push((direction, to(Some(whole), path)?));
+        }
+    }
+    // The slot is filled again at once; until then it holds a cheap stand-in.
+    let old = table.get_mut(key).map(|slot| {
+        let stand_in = Node::empty_table(&slot.origin);
+        std::mem::replace(slot, stand_in)
+    });
+    let new = to(old, path)?;
+    path.pop();
+    for (direction, node) in own.into_iter().filter(|(_, node)| *node != new) {
+        if let Some(of_direction) = table.get_mut(direction.word()).and_then(Node::as_table_mut) {
+            of_direction.insert(key.to_string(), node);
+        }
+    }
+    table.insert(key.to_string(), new);
+    Ok(())
 }
 
 fn syntax_error(error: &toml::de::Error, source: &Arc<Source>, offset: usize) -> ScenarioError {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{DEFAULT_TERMINAL, SECTIONS};
-use crate::node::{self, Node, Table, Value, merge};
+use crate::node::{self, Node, Table, Value};
 use crate::presets::{Kind, Preset};
 use crate::read;
 use crate::source::{Origin, Source};
@@ -95,7 +95,7 @@ pub fn scenario(source: &Arc<Source>) -> Result<Node, ScenarioError> {
 /// Lays `node` over the preset or file that its `extends` names, all the way down.
 fn extended(mut node: Node, kind: Kind, path: &mut Vec<String>, chain: &mut Chain) -> Result<Node, ScenarioError> {
     match node.as_table_mut().and_then(|table| table.shift_remove("extends")) {
-        Some(extends) => Ok(merge(base_of(&extends, kind, path, chain)?, node, path)),
+        Some(extends) => Ok(node::merge(base_of(&extends, kind, path, chain)?, node, path)),
         None => Ok(node),
     }
 }
@@ -130,12 +130,15 @@ fn source_of(extends: &Node, kind: Kind, chain: &mut Chain) -> Result<Arc<Source
     Ok(source)
 }
 
-/// Applies one `--set path=value` to the tree.
+/// Applies paths with their values, all of one source, to the tree; reports call them `--set`.
 ///
-/// It changes what is there. A new link, access, terminal or flow must be given whole, in one value, or else
+/// They change what is there. A new link, access, terminal or flow must be given whole, in one value, or else
 /// every slip in a name would make one; only `extends` and `type` may also begin a new access.
-pub fn set(root: &mut Node, path: &str, value: &str) -> Result<(), ScenarioError> {
-    Assignment::of_text("--set", path, value)?.put(root)
+pub fn set(root: &mut Node, sets: &[(String, String)]) -> Result<(), ScenarioError> {
+    let assignments = sets.iter().map(|(path, value)| Assignment::of_text("--set", path, value));
+    let mut assignments = assignments.collect::<Result<Vec<_>, _>>()?;
+    Assignment::sort(&mut assignments);
+    assignments.iter().try_for_each(|assignment| assignment.put(root))
 }
 
 /// A value for the place that a path names.
@@ -172,20 +175,25 @@ impl Assignment {
         Ok(Assignment { keys, value: value.clone() })
     }
 
-    /// Applies it to a tree.
-    pub fn put(self, root: &mut Node) -> Result<(), ScenarioError> {
-        let Assignment { keys, value } = self;
-        check_name(root, &keys)?;
-        let mut place = root;
-        let mut walked: Vec<String> = Vec::new();
-        for key in &keys {
-            place = step(place, key, &walked)?;
-            walked.push(key.name.clone());
+    /// Puts those of one source in the order in which they apply: what is for one direction is more specific than what
+    /// is for both, in whichever order they stand; apart from that they keep it.
+    pub fn sort(assignments: &mut [Assignment]) {
+        for run in assignments.split_mut(|assignment| assignment.is_for_one().is_none()) {
+            run.sort_by_key(|assignment| assignment.is_for_one());
         }
-        let key = keys.last().filter(|_| place.key.is_some()).map(|key| key.origin.clone());
-        let old = std::mem::replace(place, Node::empty_table(&value.origin));
-        *place = Node { key, ..merge(old, value, &mut walked) };
-        Ok(())
+    }
+
+    /// Whether it is for one direction or for both; none where directions are not told apart.
+    fn is_for_one(&self) -> Option<bool> {
+        let names: Vec<String> = self.keys.iter().map(|key| key.name.clone()).collect();
+        let mut places = (1..names.len()).filter(|&at| node::is_directional(&names[..at])).peekable();
+        places.peek().is_some().then(|| places.any(|at| node::is_direction(&names[at])))
+    }
+
+    /// Applies it to a tree.
+    pub fn put(&self, root: &mut Node) -> Result<(), ScenarioError> {
+        check_name(root, &self.keys)?;
+        put_below(root, &self.keys, &self.value, &mut Vec::new())
     }
 }
 
@@ -241,28 +249,38 @@ fn check_name(root: &Node, keys: &[SetKey]) -> Result<(), ScenarioError> {
         .note(format!("a new {section} is given whole, as in {section}.NAME={{ … }}")))
 }
 
-/// The value below `key` in `place`, made if it is not there; `walked` is the path of `place`.
-fn step<'a>(place: &'a mut Node, key: &SetKey, walked: &[String]) -> Result<&'a mut Node, ScenarioError> {
-    let SetKey { name, origin } = key;
-    let stand_in = Node::empty_table(origin);
-    *place = node::expand_string(std::mem::replace(place, stand_in), walked);
+/// Lays `value` onto what stands below `keys` in `place`, made if it is not there; `walked` is the path of `place`.
+fn put_below(place: &mut Node, keys: &[SetKey], value: &Node, walked: &mut Vec<String>) -> Result<(), ScenarioError> {
+    let old = std::mem::replace(place, Node::empty_table(&value.origin));
+    let Some((SetKey { name, origin }, rest)) = keys.split_first() else {
+        *place = Node { key: None, ..node::merge(old, value.clone(), walked) };
+        return Ok(());
+    };
+    *place = node::expand_string(old, walked);
     let described = place.describe();
     match &mut place.value {
-        Value::Table(table) => {
-            let fresh = || Node { key: Some(origin.clone()), ..Node::empty_table(origin) };
-            Ok(table.entry(name.clone()).or_insert_with(fresh))
-        }
+        Value::Table(table) => node::change(table, name, walked, |old, walked| {
+            let is_written = rest.is_empty() || old.is_none();
+            let mut slot = old.unwrap_or_else(|| Node::empty_table(origin));
+            let key = if is_written { Some(origin.clone()) } else { slot.key.clone() };
+            put_below(&mut slot, rest, value, walked)?;
+            Ok(Node { key, ..slot })
+        }),
         Value::Array(items) => {
             let count = items.len();
             let item = name.parse().ok().and_then(|index: usize| items.get_mut(index));
-            item.ok_or_else(|| {
+            let item = item.ok_or_else(|| {
                 let message = format!("`{}` is an array, and this is none of its items", walked.join("."));
                 bad_set(origin, message).allowed(match count {
                     0 => "nothing, since it is empty".to_string(),
                     1 => "the index 0".to_string(),
                     _ => format!("an index from 0 to {}", count - 1),
                 })
-            })
+            })?;
+            walked.push(name.clone());
+            put_below(item, rest, value, walked)?;
+            walked.pop();
+            Ok(())
         }
         _ => Err(bad_set(origin, format!("`{}` is {described}, which has no keys", walked.join(".")))),
     }

@@ -146,6 +146,40 @@ mod tests {
         }
     }
 
+    /// The places whose keys hold for both directions, as the types have them and as sources are laid over each other.
+    #[test]
+    fn places_with_directions_are_known() {
+        fn visit(root: &Value, part: &Value, path: &mut Vec<String>, places: &mut usize) {
+            let Value::Object(part) = part else { return };
+            let properties = part.get("properties").and_then(Value::as_object);
+            if let Some(properties) = properties {
+                let has_directions = properties.contains_key("down") && properties.contains_key("up");
+                assert_eq!(crate::node::is_directional(path), has_directions, "{path:?}");
+                *places += usize::from(has_directions);
+                for (key, part) in properties.iter().filter(|(key, _)| !crate::node::is_direction(key)) {
+                    path.push(key.clone());
+                    visit(root, part, path, places);
+                    path.pop();
+                }
+            }
+            if let Some(named) = part.get("additionalProperties") {
+                path.push("name".into());
+                visit(root, named, path, places);
+                path.pop();
+            }
+            let choices = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| part.get(key)?.as_array());
+            choices.flatten().for_each(|choice| visit(root, choice, path, places));
+            if let Some(target) = part.get("$ref").and_then(Value::as_str) {
+                let target = root.pointer(target.trim_start_matches('#')).unwrap();
+                visit(root, target, path, places);
+            }
+        }
+        let schema: Value = serde_json::from_str(&schema()).unwrap();
+        let mut places = 0;
+        visit(&schema, &schema, &mut Vec::new(), &mut places);
+        assert!(places >= 5, "links, three accesses and a dedicated channel, not {places}");
+    }
+
     #[test]
     fn choices_may_be_given_by_name() {
         let schema: Value = serde_json::from_str(&schema()).unwrap();

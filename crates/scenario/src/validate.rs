@@ -12,7 +12,7 @@ use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{
     Access, Bulk, Event, Flow, Link, Mobility, Protocol, SECTIONS, SERVER, Scenario, Spikes, Terminal, Workload,
 };
-use crate::node::Node;
+use crate::node::{self, Node};
 use cellwind_engine::directions::Direction;
 
 mod application;
@@ -146,6 +146,16 @@ struct Checker<'a> {
 impl Checker<'_> {
     /// The error with the path, and the place of the nearest value on the way to it that was written.
     fn place(&self, path: &[&str], error: ScenarioError) -> ScenarioError {
+        if let [section, name, direction, rest @ ..] = path
+            && node::is_direction(direction)
+        {
+            // What is written for both directions may stand in a table of one, beside what is its own.
+            let both: Vec<&str> = [section, name].into_iter().chain(rest).copied().collect();
+            let own = self.tree.find(path).map(|node| &node.origin);
+            if self.tree.find(&both).is_some_and(|both| own.is_none_or(|own| *own == both.origin)) {
+                return self.place(&both, error);
+            }
+        }
         let written = (0..=path.len()).rev().find_map(|length| self.tree.find(&path[..length]));
         let error = error.with_path(path);
         match written {

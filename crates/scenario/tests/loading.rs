@@ -2,6 +2,7 @@
 
 use cellwind_engine::units::Probability;
 use cellwind_path::errors::settings::{ErrorModel, ErrorSettings, ErrorUnit};
+use cellwind_radio::rlc::settings::RlcSettings;
 use cellwind_scenario::model::{Access, Bulk, Protocol};
 use cellwind_scenario::{
     Direction, Kind, Loaded, Mistake, ScenarioError, load, parse, preset_text, presets, tcp_settings,
@@ -115,12 +116,77 @@ fn settings_changed_on_the_resolved_file_change_both_directions() {
     assert_eq!(again.scenario, with("umts-384", &change).scenario);
 }
 
+/// Bit rates of both directions of the access `umts`.
+fn rates(loaded: &Loaded) -> (u64, u64) {
+    match &loaded.scenario.access["umts"] {
+        Access::BlockArq(bearer) => (bearer.down.rate.as_bps(), bearer.up.rate.as_bps()),
+        Access::Umts(umts) => (umts.directions.down.rate.as_bps(), umts.directions.up.rate.as_bps()),
+        Access::Link(_) => panic!("it has another type"),
+    }
+}
+
 #[test]
-fn keys_of_a_direction_override_those_of_both() {
-    let loaded = with("umts-384", &[("access.umts.up.rate", "64 kbit/s"), ("access.umts.errors", "0.2")]);
-    let Access::BlockArq(bearer) = &loaded.scenario.access["umts"] else { panic!("it has another type") };
-    assert_eq!((bearer.down.rate.as_bps(), bearer.up.rate.as_bps()), (384_000, 64_000));
-    assert_eq!((&bearer.down.errors, &bearer.up.errors), (&independent(0.2), &independent(0.0)));
+fn within_a_source_what_is_for_one_direction_overrides_what_is_for_both() {
+    let [slow, fast] = [("access.umts.up.rate", "64 kbit/s"), ("access.umts.rate", "128 kbit/s")];
+    for together in [[slow, fast], [fast, slow]] {
+        assert_eq!(rates(&with("umts-384", &together)), (128_000, 64_000));
+    }
+    let text = "extends = 'umts-384'\n[access.umts]\nup = { rate = '64 kbit/s' }\nrate = '128 kbit/s'\n";
+    assert_eq!(rates(&parse(text, "x", &[]).unwrap()), (128_000, 64_000));
+}
+
+#[test]
+fn what_a_more_specific_source_sets_for_both_directions_holds_for_both() {
+    // The preset of the access has rates, TTIs and errors for each direction.
+    let rlc = "umts-rlc-384";
+    assert_eq!(rates(&with(rlc, &[])), (384_000, 64_000));
+    assert_eq!(rates(&with(rlc, &[("access.umts.rate", "128 kbit/s")])), (128_000, 128_000));
+    assert_eq!(errors(&with(rlc, &[("access.umts.errors", "0.3")]), "umts"), [&independent(0.3); 2]);
+    // A file over the preset, one over that, values over files, and more values over these.
+    let file = "extends = 'umts-rlc-384'\n[access.umts]\nrate = '128 kbit/s'\nup.errors = 0.2\nerrors = 0.1\n";
+    let loaded = parse(file, "x", &[]).unwrap();
+    assert_eq!(rates(&loaded), (128_000, 128_000));
+    assert_eq!(errors(&loaded, "umts"), [&independent(0.1), &independent(0.2)]);
+    let loaded = loaded.with_values(&sets(&[("access.umts.down.rate", "256 kbit/s")])).unwrap();
+    assert_eq!(rates(&loaded), (256_000, 128_000));
+    let loaded = loaded.with_values(&sets(&[("access.umts", "{ rate = '64 kbit/s' }")])).unwrap();
+    assert_eq!(rates(&loaded), (64_000, 64_000));
+    let loaded = loaded.with_values(&sets(&[("access.umts.up", "{ rate = '32 kbit/s' }")])).unwrap();
+    assert_eq!(rates(&loaded), (64_000, 32_000));
+}
+
+#[test]
+fn tables_for_both_directions_merge_key_by_key_into_those_of_each() {
+    let text = "extends = 'umts-rlc-384'\n[access.umts]\nrlc = { type = 'am', window = 900 }\ndown.rlc.window = 700\n";
+    let file = parse(text, "x", &[]).unwrap();
+    let rlc = |loaded: &Loaded| {
+        let Access::Umts(umts) = &loaded.scenario.access["umts"] else { panic!("it has another type") };
+        [&umts.directions.down.rlc, &umts.directions.up.rlc].map(|rlc| match rlc {
+            RlcSettings::Am(am) => (am.window, am.max_dat, am.poll.last_pdu),
+            _ => panic!("it has another mode"),
+        })
+    };
+    assert_eq!(rlc(&file), [(700, 10, true), (900, 10, true)]);
+    let other = file.with_values(&sets(&[("access.umts.rlc", "{ max_dat = 3, poll.last_pdu = false }")])).unwrap();
+    assert_eq!(rlc(&other), [(700, 3, false), (900, 3, false)], "each keeps its window");
+    let both = other.with_values(&sets(&[("access.umts.rlc.window", "500")])).unwrap();
+    assert_eq!(rlc(&both), [(500, 3, false); 2]);
+    // A table of another type replaces what a direction has, too.
+    let um = file.with_values(&sets(&[("access.umts.rlc", "{ type = 'um' }")])).unwrap();
+    let Access::Umts(umts) = &um.scenario.access["umts"] else { panic!("it has another type") };
+    assert!(matches!((&umts.directions.down.rlc, &umts.directions.up.rlc), (RlcSettings::Um(_), RlcSettings::Um(_))));
+    // So do the tables of the dedicated channel in RRC.
+    let dch = |path: &str| format!("access.umts.rrc.dch.{path}pending_time");
+    let [both, down] = [dch(""), dch("down.")];
+    let rrc = with("umts-rlc-384", &[(&down, "20 ms"), (&both, "30 ms")]);
+    let rrc = [rrc.with_values(&sets(&[(&both, "40 ms")])).unwrap(), rrc];
+    let pending = rrc.each_ref().map(|loaded| match &loaded.scenario.access["umts"] {
+        Access::Umts(umts) => umts.shared.rrc.as_ref().unwrap().dch.clone(),
+        _ => panic!("it has another type"),
+    });
+    let pending =
+        pending.map(|dch| [dch.down.pending_time, dch.up.pending_time].map(|time| time.as_nanos() / 1_000_000));
+    assert_eq!(pending, [[40, 40], [20, 30]]);
 }
 
 #[test]
@@ -297,11 +363,11 @@ fn a_bare_rate_is_short_for_independent_errors() {
     let blackouts = with("umts-384", &[("access.umts.errors.blackouts", "[{ duration = '1 s' }]")]);
     let [down, up] = errors(&blackouts, "umts");
     assert_eq!((&down.model, down.blackouts.len()), (&independent(0.1).model, 1));
-    assert_eq!(up, &independent(0.0), "what is written for one direction alone stays");
+    assert_eq!((&up.model, up.blackouts.len()), (&independent(0.0).model, 1), "each keeps its rate");
     let rate = with("umts-384", &[("access.umts.errors.rate", "20 %"), ("access.umts.errors.unit", "tti")]);
     let [down, up] = errors(&rate, "umts");
     assert_eq!((&down.model, down.unit), (&independent(0.2).model, ErrorUnit::Tti));
-    assert_eq!(up, &independent(0.0));
+    assert_eq!(up, down);
     // Another type replaces what was there; a bare rate replaces all.
     let sets = [("access.umts.down.errors", "{ type = 'gilbert-elliott', rate = 0.1, burst = 4 }")];
     let bursts = with("umts-384", &sets);

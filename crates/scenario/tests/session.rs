@@ -3,7 +3,7 @@
 use cellwind_engine::fact::{DropReason, FactKind};
 use cellwind_engine::packet::{Body, Packet};
 use cellwind_engine::time::Time;
-use cellwind_scenario::{Change, ChangeError, Direction, Session, parse};
+use cellwind_scenario::{Change, ChangeError, Direction, Mistake, Session, parse};
 
 /// Two accesses without loss: 1000 bytes take 100 ms in `slow` and 10 ms in `fast`, and 50 ms or none on the way.
 const ACCESSES: &str = r#"
@@ -211,6 +211,44 @@ fn changes_are_parsed_beforehand_and_keep_what_they_do_not_name() {
     assert!(matches!(loaded.change_spike("1 s", Some("ue")), Ok(Change::Spike { terminal: Some(0), .. })));
     let (bearers, links) = session.results();
     assert_eq!((bearers.len(), links.len()), (4, 0));
+}
+
+#[test]
+fn a_value_for_both_directions_changes_those_of_each_while_a_session_runs() {
+    let access = "[access.a]\ntype = \"link\"\ndown.rate = \"80 kbit/s\"\nup.rate = \"40 kbit/s\"\n";
+    let event = "[[event]]\nat = \"1 ms\"\nset = { \"access.a.rate\" = \"160 kbit/s\" }\n";
+    let one_way = event.replace(" }", ", \"access.a.up.rate\" = \"400 kbit/s\" }");
+    let other_order = "[[event]]\nat = \"1 ms\"\nset.access.a = { up.rate = \"400 kbit/s\", rate = \"160 kbit/s\" }\n";
+    let arrivals = |text: &str, sets: &[(String, String)]| {
+        let loaded = parse(&format!("{access}{text}"), "live", &[]).unwrap();
+        let mut session = Session::live(&loaded, 0, false);
+        session.apply(&loaded.change_set(sets).unwrap()).unwrap();
+        session.advance_to(Time::from_millis(100)).unwrap();
+        session.inject(0, Down, packet(0)).unwrap();
+        session.inject(0, Up, packet(1)).unwrap();
+        let mut arrivals = finish(&mut session);
+        arrivals.sort_by_key(|&(.., number)| number);
+        arrivals.iter().map(|&(at, ..)| at - 100).collect::<Vec<_>>()
+    };
+    // Packets of 1000 bytes.
+    assert_eq!(arrivals("", &[]), [100, 200]);
+    assert_eq!(arrivals("", &[("access.a.rate".into(), "160 kbit/s".into())]), [50, 50]);
+    assert_eq!(arrivals(event, &[]), [50, 50]);
+    for text in [&one_way, other_order] {
+        assert_eq!(arrivals(text, &[]), [50, 20]);
+    }
+}
+
+#[test]
+fn a_set_of_an_event_is_tried_on_top_of_what_comes_before_it() {
+    let event = |at: u32, set: &str| format!("[[event]]\nat = \"{at} s\"\nset = {{ {set} }}\n");
+    let [cell, far] = ["access.u.cell.capacity = \"960 kbit/s\"", "terminal.ue.c_to_i = \"-8 dB\""];
+    let load = |events: String| parse(&format!("access.u = \"umts-rlc-384\"\n{events}"), "x", &[]).map(drop);
+    load(event(1, cell) + &event(2, far)).unwrap();
+    load(event(2, far) + &event(1, cell)).expect("the cell comes first, wherever it is written");
+    load(event(1, &format!("{far}, {cell}"))).expect("both come at once");
+    let early = load(event(1, far) + &event(2, cell)).unwrap_err();
+    assert_eq!((early.path(), early.mistake()), ("terminal.ue.c_to_i".into(), Mistake::Conflict));
 }
 
 #[test]

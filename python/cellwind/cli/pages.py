@@ -46,7 +46,7 @@ fast = "umts-384"                   # a preset as it is
 
 [access.slow]
 extends = "umts-64"                 # a preset with another value
-errors = "5 %"
+down.errors = "5 %"
 
 [terminal.anna]
 access = "fast"
@@ -66,6 +66,18 @@ start = "3 s"
 bulk = "unlimited"
 transport = { extends = "newreno", label = "NewReno, small window", receive_window = "10 segments" }
 ```
+
+## Which value holds
+
+Later ones hold over earlier ones: the preset of an access, transport or application; what `extends` names; the file;
+`--set`, values given in Python, one call after the other; events, conditions of `mobility` and `cellwind ctl`. A
+table is merged key by key, with its strings as what they are short for; a table of another `type` replaces the one
+before.
+
+In a link, in an access and in `rrc.dch` a key holds for both directions, in `down` or `up` for one. In one file, one
+command line, one call or one `set` what is for one direction holds over what is for both, in whichever order they
+stand. Beyond it does not: `--set access.umts.rate="128 kbit/s"` sets both directions, also where the file or the
+preset has `down.rate`.
 """
 # Beyond this a bound is that of the integer type, not of the quantity.
 _COUNTABLE = 2**53

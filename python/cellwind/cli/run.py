@@ -49,7 +49,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
         commands,
         "run",
         "run scenarios and keep the results",
-        "cellwind run umts-384 --set access.umts.errors=0.05 --replications 5\n"
+        "cellwind run umts-384 --set access.umts.down.errors=0.05 --replications 5\n"
         "  cellwind run my-link.toml --facts --pcap --out results/mine\n"
         "  cellwind run my-link.toml --live --replications 20",
         "What the directory of the results\nholds already is not run again: an interrupted command can be repeated.",

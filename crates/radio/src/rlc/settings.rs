@@ -24,6 +24,19 @@ pub enum RlcSettings {
 deserialize_by_type!(RlcSettings { Am(settings: AmSettings), Um(settings: UmSettings), Tm(settings: TmSettings) });
 
 impl RlcSettings {
+    /// The words for the modes.
+    pub const MODES: [&'static str; 3] = ["am", "um", "tm"];
+
+    /// The word for the mode.
+    pub const fn mode(&self) -> &'static str {
+        let [am, um, tm] = RlcSettings::MODES;
+        match self {
+            RlcSettings::Am(_) => am,
+            RlcSettings::Um(_) => um,
+            RlcSettings::Tm(_) => tm,
+        }
+    }
+
     /// Octets of the header of a PDU with data, without length indicators (TS 25.322 §9.2.1).
     pub const fn header_octets(&self) -> u64 {
         match self {

@@ -103,7 +103,7 @@ fn patches(scenario: &Scenario, tree: &Node, access: &str, path: &[&str]) -> Res
         Ok(assignment)
     };
     let assignments = written.map(below).collect::<Result<_, ScenarioError>>()?;
-    match Running::new(tree).set(scenario, assignments)? {
+    match Running::new(scenario, tree).set(assignments)? {
         Change::Set(patches) => Ok(patches.into_vec()),
         _ => Ok(Vec::new()),
     }

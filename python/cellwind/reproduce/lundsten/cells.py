@@ -187,7 +187,7 @@ class Cell:
         return {
             "link.internet.delay": f"{internet_ms} ms",
             "access.umts.delay": f"{umts_ms} ms",
-            "access.umts.errors": self.bler,
+            "access.umts.down.errors": self.bler,
             "access.umts.pdu": "one per TTI" if self.pdu == "tti" else self.pdu,
             "access.umts.delivery": self.delivery.replace("_", "-"),
         }

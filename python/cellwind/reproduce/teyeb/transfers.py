@@ -90,8 +90,8 @@ class Transfer:
             # The model's own TCP, whatever the kernel of the dissertation did.
             f"{transport}.initial_window": "1 segment",
             f"{transport}.delayed_ack": {"every": 1, "timer": "200 ms", "quick": 0},
-            "access.umts.rate": f"{self.rate_kbps} kbit/s",
-            "access.umts.errors": self.fer,
+            "access.umts.down.rate": f"{self.rate_kbps} kbit/s",
+            "access.umts.down.errors": self.fer,
             "access.umts.feedback_delay": f"{1000 * self.ret_ttis * TTI_S:g} ms",
             "access.umts.tti_start": self.starts,
         }
