@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use cellwind_engine::time::{Span, Time};
 use cellwind_scenario::Loaded;
-use cellwind_scenario::change::Change;
+use cellwind_scenario::change::{Applied, Change, Controls};
 use cellwind_scenario::model::SERVER;
 use cellwind_scenario::session::Session;
 use nix::errno::Errno;
@@ -71,6 +71,8 @@ pub struct Emulation {
     /// Rings when the emulation is being stopped.
     stopping: EventFd,
     state: Mutex<State>,
+    /// What settings are changed with, one caller after the other.
+    controls: Mutex<Controls>,
     /// What commands left behind.
     complaints: Mutex<Vec<String>>,
 }
@@ -86,6 +88,8 @@ struct Running {
     clock: Monotonic,
     started: SystemTime,
     driver: Driver,
+    /// The events that have come.
+    applied: Arc<Applied>,
     writer: Writer,
     lost: Arc<Lost>,
     lateness: Arc<Lateness>,
@@ -120,6 +124,7 @@ impl Emulation {
             ends: RwLock::new(ends),
             stopping: EventFd::from_flags(flags).map_err(system("make an event"))?,
             state: Mutex::new(State::Held(pump::Ends { devices, addresses, mtu })),
+            controls: Mutex::new(loaded.controls()),
             complaints: Mutex::new(complaints),
         })
     }
@@ -150,6 +155,7 @@ impl Emulation {
         let settings = &self.settings;
         let session = Session::live(&self.loaded, settings.replication, settings.facts);
         let machine_names = session.machine_names();
+        let applied = session.applied();
         let (log, reader) = log(settings.facts, settings.capture);
         let lost = log.lost();
         let lateness = Arc::new(Lateness::new(scenario.live.lateness_limit));
@@ -169,7 +175,7 @@ impl Emulation {
             }
         };
         self.complaints().extend(driver.complaints().iter().cloned());
-        Ok(Running { clock, started, driver, writer, lost, lateness, machine_names })
+        Ok(Running { clock, started, driver, applied, writer, lost, lateness, machine_names })
     }
 
     /// The names of the ends: `server`, then the terminals.
@@ -292,9 +298,17 @@ impl Emulation {
         Ok(all)
     }
 
-    /// Changes settings of links and accesses at one instant, which is returned.
+    /// Changes settings of links, accesses and terminals at one instant, which is returned.
     pub fn set(&self, sets: &[(String, String)]) -> Result<Time, EmulationError> {
-        self.change(self.loaded.change_set(sets)?)
+        let mut controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = controls.clone();
+        self.running(|running| {
+            next.follow(&running.applied);
+            Ok(())
+        })?;
+        let at = self.change(next.set(sets)?)?;
+        *controls = next;
+        Ok(at)
     }
 
     /// Moves a terminal to another access, as an event of a scenario does. Returns when.

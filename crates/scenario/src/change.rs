@@ -21,8 +21,10 @@ use crate::resolve::Assignment;
 use crate::validate;
 use cellwind_engine::directions::Direction;
 
+mod controls;
 mod moves;
 
+pub use controls::{Applied, Controls};
 pub(crate) use moves::ways;
 
 /// A change of a running session. Whoever applies it neither parses nor waits.
@@ -78,6 +80,8 @@ pub(crate) enum PatchSettings {
 /// A change of the scenario file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Planned {
+    /// Its place among the events.
+    pub event: usize,
     pub when: When,
     pub change: Change,
 }
@@ -169,10 +173,7 @@ pub(crate) fn plan(scenario: &Scenario, tree: &Node) -> Result<Vec<Planned>, Sce
     for (index, event) in in_order(&scenario.event) {
         let change = match event {
             Event { set: Some(_), .. } => {
-                let written = tree.find(&["event", &index.to_string(), "set"]).and_then(Node::as_table);
-                let entries = written.into_iter().flatten();
-                let assignments = entries.map(|(path, value)| Assignment::of_entry(path, value));
-                running.set(assignments.collect::<Result<_, _>>()?).map_err(|error| match error.mistake() {
+                running.set(assignments_of(tree, index)?).map_err(|error| match error.mistake() {
                     Mistake::PduTooLarge => error.note(format!("that is so after event.{index}")),
                     _ => error,
                 })?
@@ -186,9 +187,15 @@ pub(crate) fn plan(scenario: &Scenario, tree: &Node) -> Result<Vec<Planned>, Sce
                 amount: amount.unwrap_or(Size::ZERO),
             },
         };
-        plan.push(Planned { when, change });
+        plan.push(Planned { event: index, when, change });
     }
     Ok(plan)
+}
+
+/// What an event sets.
+fn assignments_of(tree: &Node, event: usize) -> Result<Vec<Assignment>, ScenarioError> {
+    let written = tree.find(&["event", &event.to_string(), "set"]).and_then(Node::as_table);
+    written.into_iter().flatten().map(|(path, value)| Assignment::of_entry(path, value)).collect()
 }
 
 /// Events with their places, those at a time in its order. An event after an amount of data comes at no known time, and

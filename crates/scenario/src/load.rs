@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use cellwind_transport::tcp::settings::TcpSettings;
 
-use crate::change::{Change, Running};
+use crate::change::{Change, Controls};
 use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError};
 use crate::error_files::ErrorFiles;
 use crate::model::{Protocol, Scenario};
 use crate::node::Node;
 use crate::presets::{self, Kind, PRESETS, Preset};
-use crate::resolve::Assignment;
 use crate::source::Source;
 use crate::{change, read, resolve, traces, validate};
 
@@ -77,10 +76,9 @@ impl Loaded {
         validate::check_live(&self.scenario, &self.resolved)
     }
 
-    /// New values of links and accesses while the scenario runs: dotted paths and TOML values, as in `set` of an event.
-    pub fn change_set(&self, sets: &[(String, String)]) -> Result<Change, ScenarioError> {
-        let assignments = sets.iter().map(|(path, value)| Assignment::of_text("set", path, value));
-        Running::new(&self.scenario, &self.resolved).set(assignments.collect::<Result<_, _>>()?)
+    /// What changes settings while the scenario runs, from its beginning on.
+    pub fn controls(&self) -> Controls {
+        Controls::new(&self.scenario, &self.resolved)
     }
 
     /// A handover while the scenario runs, from the same words as in an event.

@@ -1,6 +1,7 @@
 //! A session: a World with its plan of changes, driven in virtual time or by a clock through the same doors.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use cellwind_engine::fact::{DropReason, FactRow};
 use cellwind_engine::machine::Machine;
@@ -16,7 +17,7 @@ use cellwind_radio::mac::cell::settings::RadioSettings;
 use cellwind_radio::settings::Manner;
 
 use crate::build::{Built, FlowEndpoints, Part, Record, TO_TERMINALS, TerminalStages, build, build_live};
-use crate::change::{Change, ChangeError, Patch, PatchSettings, When};
+use crate::change::{Applied, Change, ChangeError, Patch, PatchSettings, Planned, When};
 use crate::load::Loaded;
 use crate::machines::AnyMachine;
 use crate::mobility::Mover;
@@ -44,9 +45,11 @@ pub struct Session {
     access_names: Vec<String>,
     terminal_names: Vec<String>,
     /// Changes at instants, the first one first.
-    timed: VecDeque<(Time, Change)>,
+    timed: VecDeque<(Time, Planned)>,
     /// Changes after amounts of data, in the order of the scenario.
-    after: Vec<(u16, Size, Change)>,
+    after: Vec<(u16, Size, Planned)>,
+    /// Those that have been applied.
+    applied: Arc<Applied>,
     /// Spikes that come again and again, and what they hold.
     sources: Vec<(SpikeSource, Vec<Part>)>,
     /// Terminals on their ways.
@@ -82,8 +85,8 @@ impl Session {
         let mut after = Vec::new();
         for planned in &scenario.plan {
             match planned.when {
-                When::At(at) => timed.push((at, planned.change.clone())),
-                When::After { terminal, amount } => after.push((terminal, amount, planned.change.clone())),
+                When::At(at) => timed.push((at, planned.clone())),
+                When::After { terminal, amount } => after.push((terminal, amount, planned.clone())),
             }
         }
         timed.sort_by_key(|&(at, _)| at); // stable: at one instant in the order of the scenario
@@ -106,6 +109,7 @@ impl Session {
             terminal_names: scenario.terminal.keys().cloned().collect(),
             timed: timed.into(),
             after,
+            applied: Arc::new(Applied::none_of(scenario.plan.len())),
             sources: Vec::new(),
             movers: Vec::new(),
             spikes: Vec::new(),
@@ -187,6 +191,11 @@ impl Session {
     /// Takes the facts told so far and keeps their memory for the next ones.
     pub fn drain_facts(&mut self) -> impl Iterator<Item = FactRow> + '_ {
         self.world.drain_facts()
+    }
+
+    /// The events that have been applied, to be read while the session goes on.
+    pub fn applied(&self) -> Arc<Applied> {
+        Arc::clone(&self.applied)
     }
 
     /// Takes the planned changes that could not be applied.
@@ -320,8 +329,8 @@ impl Session {
             }
         }
         while self.timed.front().is_some_and(|&(at, _)| at <= now) {
-            let Some((_, change)) = self.timed.pop_front() else { break };
-            self.apply_planned(&change)?;
+            let Some((_, planned)) = self.timed.pop_front() else { break };
+            self.apply_event(&planned)?;
         }
         for index in 0..self.sources.len() {
             while let Some(ends) = self.sources[index].0.take(now) {
@@ -342,21 +351,29 @@ impl Session {
                 session.after.iter().position(|(terminal, amount, _)| session.passed(*terminal) >= *amount)
             };
             while let Some(reached) = reached(self) {
-                let (_, _, change) = self.after.remove(reached);
-                self.apply_planned(&change)?;
+                let (_, _, planned) = self.after.remove(reached);
+                self.apply_event(&planned)?;
             }
             self.move_on()?;
         }
         Ok(noticed)
     }
 
-    fn apply_planned(&mut self, change: &Change) -> Result<(), Stalled> {
+    fn apply_event(&mut self, planned: &Planned) -> Result<(), Stalled> {
+        if self.apply_planned(&planned.change)? {
+            self.applied.add(planned.event);
+        }
+        Ok(())
+    }
+
+    /// Applies a change that cannot be answered; says whether it was.
+    fn apply_planned(&mut self, change: &Change) -> Result<bool, Stalled> {
         match self.apply(change) {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(true),
             Err(ChangeError::Stalled(stalled)) => Err(stalled),
             Err(error) => {
                 self.refused.push(error);
-                Ok(())
+                Ok(false)
             }
         }
     }

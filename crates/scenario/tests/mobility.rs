@@ -152,7 +152,7 @@ fn a_change_that_one_access_refuses_leaves_links_and_other_accesses_as_they_were
     let mut session = Session::live(&loaded, 0, true);
     let set = |sets: &[(&str, &str)]| {
         let sets: Vec<_> = sets.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
-        loaded.change_set(&sets).unwrap()
+        loaded.controls().set(&sets).unwrap()
     };
     session.apply(&set(&[("access.radio.rate", "16 kbit/s")])).unwrap();
     session.drain_facts().count();

@@ -198,7 +198,7 @@ fn spikes_and_a_pause_hold_until_the_last_of_them_is_over() {
 fn changes_are_parsed_beforehand_and_keep_what_they_do_not_name() {
     let loaded = parse(ACCESSES, "live", &[]).unwrap();
     let mut session = Session::live(&loaded, 0, false);
-    let set = |path: &str, value: &str| loaded.change_set(&[(path.into(), value.into())]).unwrap();
+    let set = |path: &str, value: &str| loaded.controls().set(&[(path.into(), value.into())]).unwrap();
     session.apply(&set("access.slow.down.rate", "160 kbit/s")).unwrap();
     session.apply(&set("access.slow.delay", "20 ms")).unwrap();
     session.inject(0, Down, packet(0)).unwrap();
@@ -222,7 +222,7 @@ fn a_value_for_both_directions_changes_those_of_each_while_a_session_runs() {
     let arrivals = |text: &str, sets: &[(String, String)]| {
         let loaded = parse(&format!("{access}{text}"), "live", &[]).unwrap();
         let mut session = Session::live(&loaded, 0, false);
-        session.apply(&loaded.change_set(sets).unwrap()).unwrap();
+        session.apply(&loaded.controls().set(sets).unwrap()).unwrap();
         session.advance_to(Time::from_millis(100)).unwrap();
         session.inject(0, Down, packet(0)).unwrap();
         session.inject(0, Up, packet(1)).unwrap();
@@ -252,13 +252,39 @@ fn a_set_of_an_event_is_tried_on_top_of_what_comes_before_it() {
 }
 
 #[test]
+fn changes_by_hand_are_on_top_of_those_before_them_and_of_events() {
+    let text = "access.u = \"umts-rlc-384\"\n[[event]]\nat = \"1 s\"\nset = { \"access.u.cell.capacity\" = \"960 kbit/s\" }\n\
+                [[event]]\nafter = \"1 GB\"\nset = { \"access.u.rate\" = \"64 kbit/s\" }\n";
+    let loaded = parse(text, "live", &[]).unwrap();
+    let mut session = Session::live(&loaded, 0, false);
+    let mut controls = loaded.controls();
+    let far = [("terminal.ue.c_to_i".to_string(), "-8 dB".to_string())];
+    controls.follow(&session.applied());
+    assert!(controls.set(&far).unwrap_err().to_string().contains("no access has a cell"));
+    session.advance_to(Time::from_millis(1_000)).unwrap();
+    controls.follow(&session.applied());
+    session.apply(&controls.set(&far).unwrap()).unwrap();
+    let cell = |key: &str, value: &str| [(format!("access.u.cell.{key}"), value.to_string())];
+    session.apply(&controls.set(&cell("scheduler", "c-i")).unwrap()).unwrap();
+    // By hand alone, and deep in what was set before.
+    let loaded = parse("access.u = \"umts-rlc-384\"\n", "live", &[]).unwrap();
+    let mut controls = loaded.controls();
+    controls.set(&cell("capacity", "960 kbit/s")).unwrap();
+    controls.set(&far).unwrap();
+    assert!(controls.set(&cell("capacity", "much")).is_err());
+    let change = controls.set(&cell("scheduler", "c-i")).unwrap();
+    let again = controls.set(&cell("capacity", "960 kbit/s")).unwrap();
+    assert_eq!(again, change, "nothing of what was set is forgotten");
+}
+
+#[test]
 fn a_change_of_several_values_is_applied_whole_or_not_at_all() {
     let loaded =
         parse("[access.a]\ntype = \"block-arq\"\nrate = \"32 kbit/s\"\npdu = \"40 B\"\n", "live", &[]).unwrap();
     let mut session = Session::live(&loaded, 0, true);
     let set = |sets: &[(&str, &str)]| {
         let sets: Vec<_> = sets.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
-        loaded.change_set(&sets).unwrap()
+        loaded.controls().set(&sets).unwrap()
     };
     // Alone each of them leaves room for a block, but not both: 16 kbit/s for 10 ms carry 20 bytes.
     session.apply(&set(&[("access.a.rate", "16 kbit/s")])).unwrap();
@@ -277,10 +303,10 @@ fn keys_that_only_go_together_are_set_in_any_order() {
     // A TTI of 20 ms carries 80 bytes of 32 kbit/s, and 160 of 64.
     let rate = ("access.a.rate".to_string(), "64 kbit/s".to_string());
     let pdu = ("access.a.pdu".to_string(), "160 B".to_string());
-    assert!(loaded.change_set(std::slice::from_ref(&pdu)).is_err());
+    assert!(loaded.controls().set(std::slice::from_ref(&pdu)).is_err());
     for sets in [[rate.clone(), pdu.clone()], [pdu, rate]] {
         let mut session = Session::live(&loaded, 0, false);
-        session.apply(&loaded.change_set(&sets).unwrap()).unwrap();
+        session.apply(&loaded.controls().set(&sets).unwrap()).unwrap();
         session.inject(0, Down, Packet { header: 40, payload: 280, ..packet(0) }).unwrap();
         assert_eq!(finish(&mut session), [(40, Down, 0)]); // two TTIs with a block each
     }
@@ -292,7 +318,7 @@ fn errors_change_while_a_session_runs() {
     let access = "[access.a]\ntype = \"block-arq\"\nrate = \"32 kbit/s\"\npdu = \"40 B\"\ntti_start = \"on-demand\"\n";
     let loaded = parse(access, "live", &[]).unwrap();
     let mut session = Session::live(&loaded, 0, true);
-    let errors = |value: &str| loaded.change_set(&[("access.a.errors".into(), value.into())]).unwrap();
+    let errors = |value: &str| loaded.controls().set(&[("access.a.errors".into(), value.into())]).unwrap();
     // Everything up to 500 ms is lost: the TTI that begins there is the first that arrives.
     session.apply(&errors("{ blackouts = [{ duration = '500 ms' }] }")).unwrap();
     session.inject(0, Down, Packet { header: 40, payload: 40, ..packet(0) }).unwrap();
@@ -300,7 +326,7 @@ fn errors_change_while_a_session_runs() {
     session.apply(&errors("0.0")).unwrap();
     session.inject(0, Down, Packet { header: 40, payload: 40, ..packet(1) }).unwrap();
     assert_eq!(finish(&mut session), [(540, Down, 1)]);
-    let report = loaded.change_set(&[("access.a.errors".into(), "{ type = 'trace', file = 'burst' }".into())]);
+    let report = loaded.controls().set(&[("access.a.errors".into(), "{ type = 'trace', file = 'burst' }".into())]);
     assert!(report.unwrap_err().to_string().contains("did you mean `bursts`?"));
 }
 
@@ -308,7 +334,7 @@ fn errors_change_while_a_session_runs() {
 fn mistakes_of_a_running_session_read_like_those_of_a_file() {
     let loaded = parse(ACCESSES, "live", &[]).unwrap();
     let report = |result: Result<Change, cellwind_scenario::ScenarioError>| result.unwrap_err().to_string();
-    let set = |path: &str, value: &str| report(loaded.change_set(&[(path.into(), value.into())]));
+    let set = |path: &str, value: &str| report(loaded.controls().set(&[(path.into(), value.into())]));
     let unknown = set("access.slow.los", "0.1");
     assert!(unknown.contains("access.slow.los: this key is not known here"), "{unknown}");
     assert!(unknown.contains("did you mean `loss`?"), "{unknown}");
@@ -424,7 +450,7 @@ fn losses_of_links_change_to_any_process() {
     let loaded = parse(ACCESSES, "live", &[]).unwrap();
     let change = [("access.slow.loss".into(), "{ type = 'trace', file = 'bursts' }".into())];
     let mut session = Session::live(&loaded, 0, false);
-    session.apply(&loaded.change_set(&change).unwrap()).unwrap();
+    session.apply(&loaded.controls().set(&change).unwrap()).unwrap();
     assert_eq!(struck(&mut session, &packets), [46, 47, 48]);
 }
 

@@ -64,7 +64,7 @@ fn changes_are_applied_and_come_back() {
     let (mut driver, clock, networks) = start(scenario, DriverSettings::default());
     for round in 0..20 {
         let delay = format!("{} us", 1 + round);
-        let change = loaded.change_set(&[("link.wire.delay".into(), delay)]).unwrap();
+        let change = loaded.controls().set(&[("link.wire.delay".into(), delay)]).unwrap();
         let before = clock.now();
         let answer = driver.change(change.clone()).unwrap();
         assert_eq!(answer.result, Ok(()));

@@ -17,7 +17,7 @@ impl Session {
         self.movers = scenario.ways.iter().map(|way| Mover::new(way, stream)).collect();
         for mover in 0..self.movers.len() {
             let first = self.movers[mover].first();
-            let begun = self.apply_planned(&Change::Set(first)).and_then(|()| self.await_amount(mover));
+            let begun = self.apply_planned(&Change::Set(first)).and_then(|_| self.await_amount(mover));
             debug_assert!(begun.is_ok(), "nothing has happened yet");
         }
     }
