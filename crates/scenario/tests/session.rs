@@ -210,7 +210,8 @@ fn changes_are_parsed_beforehand_and_keep_what_they_do_not_name() {
     assert_eq!(finish(&mut session), [(140, Down, 2)]); // from 120 ms on, 10 ms each for handover and transmission
     assert!(matches!(loaded.change_spike("1 s", Some("ue")), Ok(Change::Spike { terminal: Some(0), .. })));
     let (bearers, links) = session.results();
-    assert_eq!((bearers.len(), links.len()), (4, 0));
+    let switches: Vec<_> = links.iter().map(|link| (link.name.as_str(), link.traffic.packets_dropped)).collect();
+    assert_eq!((bearers.len(), switches), (4, vec![("handover/ue/down", 0), ("handover/ue/up", 0)]));
 }
 
 #[test]
