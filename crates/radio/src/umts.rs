@@ -237,7 +237,7 @@ impl Umts {
         }
         for direction in Direction::BOTH {
             let Umts { cell: Some(cell), bearers, .. } = self else { return };
-            cell.share(direction, |terminal| bearers[terminal as usize].wish(direction, now, terminal));
+            cell.share(direction, |terminal, tti| bearers[terminal as usize].wish(direction, now, terminal, tti));
             while let Some((terminal, blocks)) = self.cell.as_mut().and_then(SharedCell::next_grant) {
                 let bearer = &mut self.bearers[terminal as usize];
                 let sent = bearer.on_grant(direction, now, blocks, self.cell.as_mut(), out);

@@ -3,6 +3,7 @@
 use cellwind_engine::fact::FactKind;
 use cellwind_engine::packet::{Body, Packet};
 use cellwind_engine::time::Time;
+use cellwind_scenario::run::{Record, run};
 use cellwind_scenario::{Direction, Session, parse};
 
 /// PDUs carry 40 octets, and 384 kbit/s are 12 of them in 10 ms.
@@ -71,6 +72,52 @@ fn the_scheduler_and_the_terminals_change_while_they_run() {
     let sent = sent(&mut saturated(events), &[1, 2, 3, 4]);
     for (ours, theirs) in sent.iter().zip([[400, 400], [600, 300], [600, 600], [0, 1_200]]) {
         assert!(is_near(*ours, theirs), "{sent:?}");
+    }
+}
+
+/// The round trips of fifty pings to `far`, one a second, beside two downloads without end (ms).
+fn pings(scheduler: &str, thp: &str, crowd: &str) -> Vec<u64> {
+    let text = format!(
+        r#"
+        stop_at = "60 s"
+        [link.internet]
+        delay = "20 ms"
+        [access.umts]
+        extends = "umts-rlc-384"
+        down.errors = 0
+        [access.umts.cell]
+        capacity = "384 kbit/s"
+        scheduler = "{scheduler}"
+        [terminal.near]
+        [terminal.second]
+        [terminal.far]
+        {thp}
+        [flow.far]
+        terminal = "far"
+        transport = "udp"
+        application = {{ extends = "ping", count = 50 }}
+        {crowd}
+    "#
+    );
+    let loaded = parse(&text, "pings", &[]).unwrap();
+    let record = Record { facts: Some(Vec::new()), capture: false };
+    let run = run(&loaded.scenario, 0, record, &Default::default()).unwrap();
+    let replies = run.facts.iter().filter(|row| row.fact().kind == FactKind::MessageArrived);
+    replies.map(|row| row.fact().a / 1_000_000).collect()
+}
+
+#[test]
+fn a_ping_beside_downloads_is_answered_as_if_it_were_alone() {
+    let downloads: String = ["near", "second"]
+        .map(|name| format!("[flow.{name}]\nterminal = \"{name}\"\ntransport = \"newreno\"\nbulk = \"unlimited\"\n"))
+        .concat();
+    for scheduler in ["fair-throughput", "fair-resource", "c-i", "proportional-fair"] {
+        let alone = pings(scheduler, "", "");
+        assert_eq!(alone, [190; 50], "{scheduler}");
+        assert_eq!(pings(scheduler, "thp = 1", &downloads), alone, "{scheduler}");
+        // Of three equal terminals each waits for a PDU of the others, twice in each direction at most.
+        let beside = pings(scheduler, "", &downloads);
+        assert!(beside.len() == 50 && beside.iter().all(|&rtt| rtt <= 190 + 40), "{scheduler}: {beside:?}");
     }
 }
 

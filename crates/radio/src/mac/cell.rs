@@ -42,11 +42,10 @@ struct Member {
 impl Cell {
     /// A cell without terminals; `stream` draws its calls.
     pub fn new(settings: &CellSettings, stream: Stream) -> Self {
-        let scheduler = Scheduler::new(settings.scheduler, memory(settings));
         let mut cell = Cell {
             settings: settings.clone(),
             terminals: Vec::new(),
-            schedulers: Directions { down: scheduler.clone(), up: scheduler },
+            schedulers: schedulers(settings),
             admission: Admission::default(),
             calls: None,
             stream,
@@ -57,18 +56,24 @@ impl Cell {
 
     /// Adds the terminal with the next number, whose blocks carry so many octets.
     pub fn add(&mut self, radio: RadioSettings, blocks: Directions<u64>) {
+        self.terminals.push(Member { radio, blocks });
+        self.enrol(self.terminals.len() - 1);
+    }
+
+    /// Makes the schedulers know a terminal, which has the next number for them.
+    fn enrol(&mut self, terminal: usize) {
+        let Member { radio, blocks } = self.terminals[terminal];
         for direction in Direction::BOTH {
             let octets = self.octets_per_tti(&radio, direction);
             let block = *blocks.get(direction) as f64;
             self.schedulers.get_mut(direction).add(octets, block, radio.priority());
         }
-        self.terminals.push(Member { radio, blocks });
     }
 
-    /// Shares out one TTI of a direction; see [`Scheduler::share`].
-    pub fn share(&mut self, direction: Direction, wishes: &mut [Wish]) {
+    /// Shares out one TTI of a direction, `passed` TTIs after the last one; see [`Scheduler::share`].
+    pub fn share(&mut self, direction: Direction, passed: u64, wishes: &mut [Wish]) {
         let free = self.free(direction);
-        self.schedulers.get_mut(direction).share(free, wishes);
+        self.schedulers.get_mut(direction).share(passed, free, wishes);
     }
 
     /// Takes back blocks that a terminal was granted and did not send.
@@ -95,9 +100,14 @@ impl Cell {
 
     /// Takes over other settings of the cell; terminals that lose their dedicated channel by it are added to `preempted`.
     pub fn set_settings(&mut self, now: Time, settings: &CellSettings, preempted: &mut Vec<u32>, out: &mut Outbox) {
-        self.settings = settings.clone();
-        for direction in Direction::BOTH {
-            self.schedulers.get_mut(direction).set_discipline(settings.scheduler, memory(settings));
+        let tti = std::mem::replace(&mut self.settings, settings.clone()).tti;
+        if tti == settings.tti {
+            for direction in Direction::BOTH {
+                self.schedulers.get_mut(direction).set_discipline(settings.scheduler, memory(settings));
+            }
+        } else {
+            self.schedulers = schedulers(settings); // which count in TTIs
+            (0..self.terminals.len()).for_each(|terminal| self.enrol(terminal));
         }
         self.plan_calls(now);
         self.tell_calls(out);
@@ -190,6 +200,12 @@ impl Cell {
         let part = |direction| guaranteed.as_bps() as f64 / self.settings.alone(radio, direction);
         part(Direction::Down).max(part(Direction::Up))
     }
+}
+
+/// Schedulers of a cell without terminals.
+fn schedulers(settings: &CellSettings) -> Directions<Scheduler> {
+    let scheduler = Scheduler::new(settings.scheduler, memory(settings));
+    Directions { down: scheduler.clone(), up: scheduler }
 }
 
 /// Number of TTIs over which the scheduler forgets.

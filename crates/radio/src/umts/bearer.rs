@@ -5,7 +5,7 @@ use cellwind_engine::fact::{DropReason, Fact, FactKind};
 use cellwind_engine::machine::Outbox;
 use cellwind_engine::packet::{FlowId, Packet};
 use cellwind_engine::random::Stream;
-use cellwind_engine::time::Time;
+use cellwind_engine::time::{Span, Time};
 use cellwind_path::traffic::Traffic;
 
 use super::control::Control;
@@ -288,8 +288,8 @@ impl Bearer {
         self.settle(now, cell, out);
     }
 
-    /// What the bearer wishes in a TTI of its cell; nothing when it has nothing to send in that direction.
-    pub fn wish(&mut self, direction: Direction, now: Time, terminal: u32) -> Option<Wish> {
+    /// What the bearer wishes in a TTI of its cell, which lasts `tti`; nothing when it has nothing to send in that direction.
+    pub fn wish(&mut self, direction: Direction, now: Time, terminal: u32, tti: Span) -> Option<Wish> {
         let way = self.ways.get_mut(direction);
         let entity = self.entities.get(direction);
         way.is_listed = way.may_send() && entity.has_something_to_send(now, &way.carried);
@@ -297,7 +297,8 @@ impl Bearer {
             // One more for what has no octets, such as a status report.
             let waiting = entity.buffered(now, &way.carried) / way.payload + 1;
             let blocks = waiting.min(way.format.blocks.into()) as u32;
-            Wish { terminal, blocks, is_ready: way.clock.is_ready(now, way.format.tti), granted: 0 }
+            let ttis = (way.format.tti.as_nanos() / tti.as_nanos()) as u32;
+            Wish { terminal, blocks, ttis, is_ready: way.clock.is_ready(now, way.format.tti), granted: 0 }
         })
     }
 

@@ -16,6 +16,9 @@ pub struct SharedCell {
     cell: Cell,
     tti: Span,
     clock: TtiClock,
+    /// When the TTI began that was shared out last, and how many TTIs after the one before.
+    began: Time,
+    passed: u64,
     /// Terminals with something to send, in no particular order.
     listed: Directions<Vec<u32>>,
     /// What they wish in the TTI that begins.
@@ -31,6 +34,8 @@ impl SharedCell {
             cell: Cell::new(settings, stream),
             tti: settings.tti,
             clock: TtiClock::default(),
+            began: Time::ZERO,
+            passed: 1,
             listed: Directions::default(),
             wishes: Vec::new(),
             preempted: Vec::new(),
@@ -80,20 +85,25 @@ impl SharedCell {
 
     /// Begins the TTI whose time has come, and says whether it has.
     pub fn begin_tti(&mut self, now: Time) -> bool {
-        self.clock.begin(now, self.tti)
+        let begins = self.clock.begin(now, self.tti);
+        if begins {
+            self.passed = (now.since(self.began).as_nanos() / self.tti.as_nanos()).max(1);
+            self.began = now;
+        }
+        begins
     }
 
-    /// Shares out the TTI that has begun in a direction. `wish` says what a terminal wants, or nothing when it has nothing to
-    /// send any more.
-    pub fn share(&mut self, direction: Direction, mut wish: impl FnMut(u32) -> Option<Wish>) {
+    /// Shares out the TTI that has begun in a direction. `wish` says what a terminal wants in a TTI of this length, or nothing
+    /// when it has nothing to send any more.
+    pub fn share(&mut self, direction: Direction, mut wish: impl FnMut(u32, Span) -> Option<Wish>) {
         self.wishes.clear();
-        let wishes = &mut self.wishes;
+        let (wishes, tti) = (&mut self.wishes, self.tti);
         self.listed.get_mut(direction).retain(|&terminal| {
-            let wish = wish(terminal);
+            let wish = wish(terminal, tti);
             wishes.extend(wish);
             wish.is_some()
         });
-        self.cell.share(direction, &mut self.wishes);
+        self.cell.share(direction, self.passed, &mut self.wishes);
     }
 
     /// A terminal that may send in the direction shared out last, and how many blocks.

@@ -44,7 +44,7 @@ deserialize_by_type!(Discipline {
 
 /// Traffic handling priority of a bearer of the interactive class, or that it is of the background class, which comes last
 /// (TS 23.107 §6.4.3†).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PriorityLevel {
     /// Interactive, priority 1: before all others.
     First,
