@@ -22,6 +22,8 @@ pub struct Wish {
     pub terminal: u32,
     /// Blocks that wait, at most so many as one TTI of its channel carries.
     pub blocks: u32,
+    /// How many of them are of use only together, at least one; the others come in such numbers too.
+    pub at_once: u32,
     /// TTIs of the cell that a TTI of its channel lasts, from 1 to 8.
     pub ttis: u32,
     /// False while a TTI of its channel is running.
@@ -70,7 +72,7 @@ struct Terminal {
     rank: u32,
     /// What it has had: octets, resource, or the mean of its octets per TTI up to TTI number `seen`.
     had: f64,
-    /// What it has saved of the price of its next block.
+    /// What it has saved of the price of its next blocks.
     saved: f64,
     /// Whether it got less than it wanted when it was ready last.
     is_waiting: bool,
@@ -164,7 +166,7 @@ impl Scheduler {
         self.lift_levels(&entries[outcome.satisfied], &entries[outcome.partial]);
         for entry in &entries {
             let wish = &mut wishes[entry.place as usize];
-            wish.granted = entry.granted;
+            wish.granted = entry.granted * wish.at_once;
             let terminal = &mut self.terminals[wish.terminal as usize];
             (terminal.saved, terminal.is_waiting) = (entry.saved, entry.is_short());
             terminal.had = entry.position * unit(self.discipline, terminal);
@@ -253,11 +255,11 @@ impl Scheduler {
         Some(Entry {
             place,
             rank: terminal.rank,
-            blocks: wish.blocks,
-            price: terminal.price(),
+            blocks: wish.blocks / wish.at_once,
+            price: terminal.price() * f64::from(wish.at_once),
             saved: terminal.saved,
             position: if terminal.is_waiting { position } else { position.max(level) },
-            step: step(self.discipline, self.memory, terminal),
+            step: step(self.discipline, self.memory, terminal) * f64::from(wish.at_once),
             ..Entry::default()
         })
     }

@@ -86,6 +86,14 @@ impl Entity {
         }
     }
 
+    /// PDUs that it can only submit together next, at least one.
+    pub fn at_once(&self, outgoing: &Carried) -> u64 {
+        match self {
+            Entity::Am(_) => 1,
+            Entity::OneWay(entity) => entity.at_once(outgoing),
+        }
+    }
+
     /// Submits at most `blocks` PDUs to the lower layer and says how many.
     pub fn on_opportunity(
         &mut self,

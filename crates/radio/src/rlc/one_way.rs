@@ -74,6 +74,14 @@ impl OneWay {
         }
     }
 
+    /// PDUs that it can only send together next.
+    pub fn at_once(&self, outgoing: &Carried) -> u64 {
+        match &self.transmitter {
+            Transmitter::Um(_) => 1,
+            Transmitter::Tm(transmitter) => transmitter.at_once(outgoing),
+        }
+    }
+
     /// Fills at most `blocks` PDUs and says how many.
     pub fn on_opportunity(
         &mut self,

@@ -75,6 +75,12 @@ impl Transmitter {
         outgoing.unsent_octets() > 0
     }
 
+    /// PDUs that it can only send together next: with segmentation those of an SDU (§9.2.2.9).
+    pub fn at_once(&self, outgoing: &Carried) -> u64 {
+        let is_whole = self.settings.segmentation && outgoing.laid < outgoing.end();
+        if is_whole { self.pdus(outgoing.sdu(outgoing.laid).octets).max(1) } else { 1 }
+    }
+
     /// Fills at most `blocks` PDUs and says how many.
     pub fn on_opportunity(
         &mut self,

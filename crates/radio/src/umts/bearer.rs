@@ -296,9 +296,10 @@ impl Bearer {
         way.is_listed.then(|| {
             // One more for what has no octets, such as a status report.
             let waiting = entity.buffered(now, &way.carried) / way.payload + 1;
-            let blocks = waiting.min(way.format.blocks.into()) as u32;
+            let at_once = entity.at_once(&way.carried).min(way.format.blocks.into()) as u32;
+            let blocks = if at_once > 1 { at_once } else { waiting.min(way.format.blocks.into()) as u32 };
             let ttis = (way.format.tti.as_nanos() / tti.as_nanos()) as u32;
-            Wish { terminal, blocks, ttis, is_ready: way.clock.is_ready(now, way.format.tti), granted: 0 }
+            Wish { terminal, blocks, at_once, ttis, is_ready: way.clock.is_ready(now, way.format.tti), granted: 0 }
         })
     }
 

@@ -29,7 +29,7 @@ fn cell(settings: &CellSettings, terminals: &[RadioSettings]) -> Cell {
 /// Blocks that a terminal alone in the cell sends downlink in a second.
 fn alone(cell: &mut Cell, terminal: u32) -> u32 {
     let tti = |_| {
-        let mut wishes = [Wish { terminal, blocks: 1_000, ttis: 1, is_ready: true, granted: 0 }];
+        let mut wishes = [Wish { terminal, blocks: 1_000, at_once: 1, ttis: 1, is_ready: true, granted: 0 }];
         cell.share(Direction::Down, 1, &mut wishes);
         wishes[0].granted
     };

@@ -43,6 +43,7 @@ impl Cell {
         let wish = |(terminal, &blocks): (usize, &u32)| Wish {
             terminal: terminal as u32,
             blocks,
+            at_once: 1,
             ttis: 1,
             is_ready: true,
             granted: 0,
@@ -261,8 +262,8 @@ fn a_longer_tti_takes_its_part_of_each_tti_that_it_lasts() {
         let mut sent = [0; 2];
         for tti in 0..1_000 {
             let mut wishes = [
-                Wish { terminal: 0, blocks: 24, ttis: 1, is_ready: true, granted: 0 },
-                Wish { terminal: 1, blocks: 96, ttis: 4, is_ready: tti % 4 == 0, granted: 0 },
+                Wish { terminal: 0, blocks: 24, at_once: 1, ttis: 1, is_ready: true, granted: 0 },
+                Wish { terminal: 1, blocks: 96, at_once: 1, ttis: 4, is_ready: tti % 4 == 0, granted: 0 },
             ];
             let wishes = if tti < 4 { &mut wishes[1..] } else { &mut wishes[..] };
             cell.scheduler.share(1, 1.0, wishes);

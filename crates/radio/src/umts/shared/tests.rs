@@ -7,7 +7,7 @@ use cellwind_engine::units::{Probability, Rate, Size};
 
 use crate::mac::cell::settings::{CallSettings, CellSettings, Decibels, RadioSettings};
 use crate::mac::scheduler::settings::{Discipline, ProportionalFairSettings};
-use crate::rlc::settings::{AmSettings, Discard, RlcSettings};
+use crate::rlc::settings::{AmSettings, Discard, RlcSettings, Timer, TmSettings};
 use crate::rrc::settings::{Reselection, RrcSettings, RrcState};
 use crate::umts::settings::UmtsSettings;
 use crate::umts::testkit::{Access, part, settings, stream};
@@ -128,6 +128,28 @@ fn a_small_packet_passes_a_full_cell_in_one_tti() {
             assert!(small.thp.is_none() || waits.iter().all(|&wait| wait == 10), "{scheduler:?} {small:?}: {waits:?}");
         }
     }
+}
+
+#[test]
+fn an_sdu_that_has_to_be_sent_in_one_tti_waits_until_the_cell_carries_it() {
+    // Transparent mode: 1500 octets are 38 PDUs, which a TTI of the channel carries, but the cell only 12 in that time.
+    let mut settings = with(cell(96));
+    for direction in [Down, Up] {
+        let bearer = settings.directions.get_mut(direction);
+        bearer.tti = Span::from_millis(40);
+        bearer.pdu = Size::from_bytes(40);
+        bearer.rlc = RlcSettings::Tm(TmSettings {
+            segmentation: true,
+            discard_timer: Timer::Of(Span::from_secs(100)),
+            ..TmSettings::default()
+        });
+    }
+    let mut access = saturated(&settings, &[RadioSettings::default(); 2], 10_000);
+    let sent = sent(&access, 2);
+    // 3 in each of 1000 TTIs, of which each has half, in SDUs of 38.
+    assert!(sent.iter().all(|&sent| sent.is_multiple_of(38) && sent.abs_diff(1_500) <= 2 * 38), "{sent:?}");
+    access.run(60_000);
+    assert_eq!(access.blocks(0, Down) + access.blocks(1, Down), 60_000 / 10 * 3 / 38 * 38);
 }
 
 #[test]

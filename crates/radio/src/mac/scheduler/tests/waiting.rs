@@ -6,7 +6,7 @@ use super::*;
 const POOR: [f64; 5] = [120.0, 87.5, 60.0, 41.625, 16.25];
 
 fn wish(terminal: u32, blocks: u32) -> Wish {
-    Wish { terminal, blocks, ttis: 1, is_ready: true, granted: 0 }
+    Wish { terminal, blocks, at_once: 1, ttis: 1, is_ready: true, granted: 0 }
 }
 
 /// The most TTIs that terminal 0 waits for a block which it wants now and then, while the others want all they can get.
@@ -112,6 +112,21 @@ fn what_one_did_not_want_gives_it_no_claim() {
         cell.sent.fill(0);
         cell.run(10);
         assert!(cell.sent.iter().all(|&sent| sent.abs_diff(80) <= 1), "{discipline:?}: {:?}", cell.sent);
+    }
+}
+
+#[test]
+fn blocks_that_are_of_use_only_together_are_saved_for() {
+    // 60 blocks are two TTIs and a half of all the resource, and five of a half of it: 100 times in 500 TTIs.
+    for discipline in [Discipline::FairThroughput, Discipline::FairResource, proportional_fair()] {
+        let mut cell = Cell::of(discipline, &[960.0, 960.0]);
+        for _ in 0..500 {
+            let mut wishes = [Wish { at_once: 60, ..wish(0, 60) }, wish(1, PLENTY)];
+            cell.scheduler.share(1, 1.0, &mut wishes);
+            assert!(wishes[0].granted.is_multiple_of(60), "{discipline:?}: {wishes:?}");
+            wishes.iter().for_each(|wish| cell.sent[wish.terminal as usize] += u64::from(wish.granted));
+        }
+        assert!(cell.sent.iter().all(|&sent| sent.abs_diff(6_000) <= 60), "{discipline:?}: {:?}", cell.sent);
     }
 }
 
