@@ -232,7 +232,10 @@ impl Draw {
             line(format!("rate = \"{} kbit/s\"", self.choose(&[32, 128, 384, 2000, 20_000])));
         }
         line(format!("delay = \"{} ms\"", self.between(0, 200)));
-        line(format!("loss = {}", self.choose(&[0.0, 0.0, 0.001, 0.01, 0.1])));
+        line(format!("loss = {}", self.loss()));
+        if self.chance(0.1) {
+            line(format!("{}.loss = {}", self.choose(&["down", "up"]), self.loss()));
+        }
         line(format!("queue = \"{queue}\""));
         if self.chance(0.3) {
             line(format!("mark_above = {}", self.between(0, 10)));
@@ -279,29 +282,45 @@ impl Draw {
 
     /// Errors of an access, and how likely they are at the most where a block is sent again.
     fn errors(&mut self) -> (String, f64) {
-        let unit = self.choose(&["pdu", "tti"]);
-        let step = self.choose(&["", "", ", step = \"10 ms\""]);
+        let unit = self.choose(&[", unit = \"pdu\"", ", unit = \"tti\""]);
+        if self.chance(0.4) {
+            let rate = self.choose(&[0.0, 0.01, 0.1, 0.3, 0.5]);
+            return (format!("{rate:?}"), rate);
+        }
+        self.process(unit)
+    }
+
+    /// Losses of a link, of which TCP bears fewer than RLC.
+    fn loss(&mut self) -> String {
+        if self.chance(0.8) {
+            return self.choose(&["0.0", "0.0", "0.001", "0.01", "0.1"]).into();
+        }
+        self.process("").0
+    }
+
+    /// A table of errors with this `unit`, and how likely they are at the most at the next trial.
+    ///
+    /// What comes again does so at times that the longest timeout of TCP, a minute, is no multiple of: a retransmission
+    /// each minute would find it dark for ever.
+    fn process(&mut self, unit: &str) -> (String, f64) {
+        let step = self.choose(&["", "", ", step = \"7 ms\""]);
         let blackouts = self.choose(&[
             "",
             ", blackouts = [{ at = \"2 s\", duration = \"1500 ms\" }]",
-            ", blackouts = [{ duration = \"90 ms\", period = \"2 s\" }, { at = \"10 ms\", duration = \"1 ns\" }]",
+            ", blackouts = [{ duration = \"90 ms\", period = \"1930 ms\" }, { at = \"10 ms\", duration = \"1 ns\" }]",
         ]);
-        let more = format!("{step}, unit = \"{unit}\"{blackouts}");
-        match self.between(0, 7) {
-            0..=2 => {
-                let rate = self.choose(&[0.0, 0.01, 0.1, 0.3, 0.5]);
-                (format!("{rate:?}"), rate)
-            }
-            3 => (format!("{{ type = \"independent\", rate = 0.1, unit = \"{unit}\"{blackouts} }}"), 0.6),
-            4 => {
+        let more = format!("{step}{unit}{blackouts}");
+        match self.between(0, 4) {
+            0 => (format!("{{ type = \"independent\", rate = 0.1{unit}{blackouts} }}"), 0.6),
+            1 => {
                 let burst = self.choose(&["1.5", "4.0", "12.0"]);
                 (format!("{{ type = \"gilbert-elliott\", rate = 0.1, burst = {burst}{more} }}"), 0.95)
             }
-            5 => {
+            2 => {
                 let states = "[{ enter = 0.2, stay = 0.5 }, { enter = 0.2, stay = 0.99 }]";
                 (format!("{{ type = \"fritchman\", error_free = {states}{more} }}"), 0.8)
             }
-            6 => (format!("{{ type = \"markov\", file = \"three-states\"{more} }}"), 0.9),
+            3 => (format!("{{ type = \"markov\", file = \"three-states\"{more} }}"), 0.9),
             _ => {
                 let at_end = self.choose(&["repeat", "no-errors"]);
                 let trace = format!("file = \"bursts\", at_end = \"{at_end}\", start = \"random\"");
@@ -324,8 +343,10 @@ impl Draw {
                     continue;
                 }
                 let (rate, delay) = (self.choose(&[32, 384, 1000]), self.between(0, 350));
+                let loss = self.loss();
                 writeln!(file, "[access.{name}]\ntype = \"link\"\nrate = \"{rate} kbit/s\"\ndelay = \"{delay} ms\"")
                     .expect("a string takes all");
+                writeln!(file, "loss = {loss}").expect("a string takes all");
             }
         }
         networks
@@ -404,7 +425,7 @@ impl Draw {
                 match self.between(0, 3) {
                     0 => set(format!("{link}.delay"), format!("\"{} ms\"", self.between(0, 300))),
                     1 => set(format!("{link}.rate"), format!("\"{} kbit/s\"", self.choose(&[32, 384, 10_000]))),
-                    2 => set(format!("{link}.loss"), self.choose(&["0.0", "0.01", "0.1"]).into()),
+                    2 => set(format!("{link}.loss"), self.loss()),
                     _ => set(format!("{link}.queue"), format!("\"{} packets\"", self.between(2, 50))),
                 }
             }

@@ -116,7 +116,17 @@ fn a_live_path_treats_packets_as_the_simulated_one_does() {
         "{lossy}[spikes.both]\ninterval = \"exponential 3 s\"\nduration = \"uniform 100 ms to 2 s\"\n\
          [spikes.line]\nlink = \"internet\"\ndirection = \"up\"\ninterval = \"1.1 s\"\nduration = \"exponential 90 ms\"\n"
     );
-    let cases = [("lossy", lossy, &odd_umts[..]), ("moving", moving, &odd_both[..]), ("spiky", &spiky, &odd_umts[..])];
+    let bursty = lossy.replace(
+        "loss = 0.01",
+        "rate = \"1 Mbit/s\"\nloss = { type = \"gilbert-elliott\", rate = 0.005, burst = 2, step = \"5 ms\", \
+         blackouts = [{ at = \"3 s\", duration = \"300 ms\" }] }",
+    );
+    let cases = [
+        ("lossy", lossy, &odd_umts[..]),
+        ("moving", moving, &odd_both[..]),
+        ("spiky", &spiky, &odd_umts[..]),
+        ("bursty", &bursty, &odd_umts[..]),
+    ];
     for (name, text, sets) in cases {
         let sets: Vec<_> = sets.iter().map(|&(path, value)| (path.into(), value.into())).collect();
         let loaded = parse(text, name, &sets).unwrap();
