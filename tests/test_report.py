@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import cellwind
 from cellwind.report.figure import Axis, Figure, Series
 from cellwind.report.html import write_report
 from cellwind.report.interactive import pack
@@ -682,3 +683,11 @@ def test_a_page_for_a_device_is_written_to_it_and_does_not_replace_it(tmp_path: 
         assert (os.read(reader, 100), pipe.is_fifo()) == (b"a page", True)
     finally:
         os.close(reader)
+
+
+def test_report_of_a_scenario_without_links_shows_its_bearers(tmp_path: Path) -> None:
+    text = 'access.umts = "umts-384"\nflow.one = { transport = "reno", bulk = "20 kB" }\n'
+    page = cellwind.run(cellwind.Scenario.parse(text), replications=1).report(tmp_path / "report.html")
+    shown = Path(page).read_text(encoding="utf-8")
+    assert "Means per bearer" in shown
+    assert "Means per link" not in shown

@@ -316,15 +316,13 @@ _HANDED_BACK = ("packets_handed_back", "Packets handed back", "packets_in")
 
 def _path_section(results: ResultsSource) -> str:
     several = len(results.scenarios) > 1
-    bearers, links = results.bearers(), results.links()
-    switches = [name.startswith("handover/") for name in links["name"].to_pylist()] if links.num_rows else []
+    links = results.links().to_pylist()
     parts = []
-    for title, table, columns in (
-        ("Bearers", bearers, _BEARER_COLUMNS),
-        ("Links", links.filter([not is_switch for is_switch in switches]), _LINK_COLUMNS),
-        ("Handovers", links.filter(switches), _LINK_COLUMNS),
+    for title, members, columns in (
+        ("Bearers", results.bearers().to_pylist(), _BEARER_COLUMNS),
+        ("Links", [row for row in links if not row["name"].startswith("handover/")], _LINK_COLUMNS),
+        ("Handovers", [row for row in links if row["name"].startswith("handover/")], _LINK_COLUMNS),
     ):
-        members = table.to_pylist()
         if any(row.get(_HANDED_BACK[0]) for row in members):
             columns = (*columns, _HANDED_BACK)
         rows = _path_rows(members, columns, several)
