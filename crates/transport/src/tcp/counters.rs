@@ -9,7 +9,7 @@ pub struct Counters {
     pub segments_sent: u64,
     /// Segments with data sent again.
     pub segments_retransmitted: u64,
-    /// Expiries of the retransmission timer while data was outstanding.
+    /// Expiries of the retransmission timer after which something was sent again: data, or what opens the connection.
     pub timeouts: u64,
     /// Fast retransmits begun.
     pub fast_retransmits: u64,

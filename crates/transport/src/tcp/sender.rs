@@ -213,10 +213,12 @@ impl Sender {
         }
         match self.state {
             State::SynSent { transmissions, .. } => {
+                self.tell_timeout(out);
                 self.core.rto.back_off();
                 self.send_syn(transmissions + 1, now, out);
             }
             State::SynReceived { transmissions, .. } => {
+                self.tell_timeout(out);
                 self.core.rto.back_off();
                 self.send_syn_ack(transmissions + 1, now, out);
             }
@@ -534,10 +536,8 @@ impl Sender {
     /// RFC 6298 §5.4 to §5.6 and RFC 5681 §3.1: back off, one segment, start again from SND.UNA.
     #[inline(never)]
     fn on_retransmission_timeout(&mut self, now: Time, out: &mut Outbox) {
+        self.tell_timeout(out);
         let core = &mut self.core;
-        core.counters.timeouts += 1;
-        let flight = core.snd_max - core.snd_una;
-        out.fact(core.fact(FactKind::Timeout).values(core.rto.current().as_nanos(), flight));
         if self.recovery.is_recovering() {
             core.windows.cwnd = core.windows.cwnd.min(core.reduced); // not as duplicate ACKs inflated it
         }
@@ -556,6 +556,14 @@ impl Sender {
         }
         self.send(now, out);
         self.core.restart_timer(now);
+    }
+
+    /// Counts an expiry of the retransmission timer.
+    fn tell_timeout(&mut self, out: &mut Outbox) {
+        let core = &mut self.core;
+        core.counters.timeouts += 1;
+        let flight = core.snd_max - core.snd_una;
+        out.fact(core.fact(FactKind::Timeout).values(core.rto.current().as_nanos(), flight));
     }
 
     #[inline(always)]

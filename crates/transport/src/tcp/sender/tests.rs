@@ -332,3 +332,18 @@ fn emulated_faults_do_what_the_measurements_found() {
         assert_eq!(driven.expire(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 }
+
+#[test]
+fn timeouts_of_the_handshake_count() {
+    // RFC 6298 §2.1, §5.5: the timer of the SYN expires after a second, and after two more.
+    let (mut sender, mut out) = (Sender::new(&TcpSettings::default(), FlowId(0)), Outbox::new(true));
+    sender.open(Time::ZERO, &mut out);
+    for ms in [1000, 3000] {
+        assert_eq!(sender.next_timeout(), Some(Time::from_millis(ms)));
+        sender.on_timeout(Time::from_millis(ms), &mut out);
+    }
+    let counters = sender.counters();
+    assert_eq!((counters.timeouts, counters.segments_retransmitted, counters.necessary_timeouts), (2, 0, 0));
+    let facts = out.take_facts();
+    assert_eq!(facts.iter().filter(|row| row.fact().kind == FactKind::Timeout).count(), 2);
+}
