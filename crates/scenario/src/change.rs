@@ -258,6 +258,7 @@ impl Running {
         for assignment in &parts {
             let [section, name] = [0, 1].map(|at| assignment.keys[at].name.clone());
             self.check_known(&section, &name, assignment)?;
+            self.check_initial(&name, assignment)?;
             let written = written(assignment)?;
             assignment.put(&mut self.tree)?;
             self.check_mode(&section, &name, assignment)?;
@@ -290,6 +291,19 @@ impl Running {
         let message = format!("the scenario has no {section} of this name");
         let error = ScenarioError::new(Mistake::UnknownReference, message).found(quoted(name)).known(name, known);
         Err(error.at(&assignment.keys[1].origin).with_path(&[section, name]))
+    }
+
+    /// Refuses another state to begin in where RRC has begun.
+    fn check_initial(&self, name: &str, assignment: &Assignment) -> Result<(), ScenarioError> {
+        let keys: Vec<&str> = assignment.keys.iter().map(|key| key.name.as_str()).collect();
+        match (&keys[..], self.now.access.get(name)) {
+            (["access", _, "rrc", "initial"], Some(Access::Umts(umts))) if umts.shared.rrc.is_some() => {
+                let message = "the RRC state in which a terminal begins cannot change when it has begun";
+                let error = ScenarioError::new(Mistake::NotChangeable, message).at(&assignment.keys[3].origin);
+                Err(error.with_path(&keys).allowed("other keys of `rrc`"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses another mode of RLC, before its settings are read as those of the mode that the bearers are in.

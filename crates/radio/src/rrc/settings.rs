@@ -141,7 +141,7 @@ impl TransportChannel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reselection {
-    /// From one cell reselection to the next, and until the first.
+    /// From one cell reselection to the next, and until the first; in the mean more than `gap`.
     pub interval: SpanDistribution,
     /// How long nothing is sent.
     #[serde(default = "Reselection::default_gap")]

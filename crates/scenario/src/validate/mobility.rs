@@ -138,6 +138,10 @@ impl Checker<'_> {
                     if !states.contains_key(name) {
                         return Err(self.place(&at("next"), unknown_state(what, name, states)));
                     }
+                    if next.iter().filter(|(other, _)| other == name).count() > 1 {
+                        let message = format!("`next` names {} twice", quoted(name));
+                        return Err(self.place(&at("next"), conflict(message)));
+                    }
                     if !(*probability > 0.0 && *probability <= 1.0) {
                         let error = out_of_range(probability, "a probability above 0 and up to 1");
                         return Err(self.place(&at("next"), error));

@@ -30,6 +30,15 @@ pub fn shared(umts: &UmtsSettings) -> Result<(), Found> {
 fn check_rrc(rrc: &RrcSettings, umts: &UmtsSettings) -> Result<(), Found> {
     if let Some(reselection) = rrc.reselection {
         comes_again(&[&["rrc", "reselection", "interval"]], reselection.interval)?;
+        if reselection.interval.mean() <= reselection.gap {
+            let keys: Keys =
+                &[&["rrc", "reselection", "interval"], &["rrc", "reselection", "gap"], &["rrc", "reselection"]];
+            let message = "the next cell reselection begins before the gap of the last one is over, so that nothing is ever sent in CELL_FACH";
+            let error = ScenarioError::new(Mistake::Conflict, message)
+                .found(format!("{} from one to the next", reselection.interval))
+                .allowed(format!("a mean above the gap of {}", reselection.gap));
+            return Err((keys, error));
+        }
     }
     for direction in Direction::BOTH {
         dch(rrc.dch.get(direction))?;
@@ -141,6 +150,14 @@ fn check_cell(cell: &CellSettings, umts: &UmtsSettings) -> Result<(), Found> {
             .found("`guaranteed`")
             .allowed("no `guaranteed`, or a table [access.NAME.rrc] beside the cell");
         return Err((&[&["cell", "guaranteed"]], error));
+    }
+    for direction in Direction::BOTH {
+        let capacity = cell.capacity(direction);
+        if let Some(guaranteed) = cell.guaranteed.filter(|&rate| rate > capacity) {
+            let allowed = format!("at most {capacity}, what the cell carries {}", direction.word());
+            let error = out_of_range(guaranteed, &allowed).note("more would admit no terminal to a dedicated channel");
+            return Err((&[&["cell", "guaranteed"]], error));
+        }
     }
     match &cell.calls {
         Some(calls) => check_calls(calls, cell),
