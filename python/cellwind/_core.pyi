@@ -94,6 +94,10 @@ class Scenario:
     def warnings(self) -> list[str]:
         """What is legal but probably not meant."""
 
+    @property
+    def live_warnings(self) -> list[str]:
+        """What a live run leaves without effect, besides."""
+
 @final
 class Run:
     """One finished replication: totals per flow, bearer and link, and the facts if they were asked for."""

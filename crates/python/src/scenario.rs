@@ -90,6 +90,12 @@ impl Scenario {
     fn warnings(&self) -> Vec<String> {
         self.0.warnings.clone()
     }
+
+    /// What a live run leaves without effect, besides.
+    #[getter]
+    fn live_warnings(&self) -> Vec<String> {
+        self.0.live_warnings()
+    }
 }
 
 /// JSON Schema of the scenario file, as JSON text.

@@ -76,6 +76,13 @@ impl Loaded {
         validate::check_live(&self.scenario, &self.resolved)
     }
 
+    /// What a live run leaves without effect, beside `warnings`.
+    pub fn live_warnings(&self) -> Vec<String> {
+        let mut warnings = validate::live_warnings(&self.scenario);
+        warnings.retain(|warning| !self.warnings.contains(warning));
+        warnings
+    }
+
     /// What changes settings while the scenario runs, from its beginning on.
     pub fn controls(&self) -> Controls {
         Controls::new(&self.scenario, &self.resolved)

@@ -9,21 +9,21 @@ use cellwind_transport::tcp::settings::TcpSettings;
 
 use crate::build;
 use crate::error::{Mistake, ScenarioError, quoted};
-use crate::model::{
-    Access, Bulk, Event, Flow, Link, Mobility, Protocol, SECTIONS, SERVER, Scenario, Spikes, Terminal, Workload,
-};
+use crate::model::{Access, Bulk, Event, Flow, Link, Protocol, SECTIONS, SERVER, Scenario, Spikes, Terminal, Workload};
 use crate::node::{self, Node};
 use cellwind_engine::directions::Direction;
 
 mod application;
 mod datagrams;
 mod errors;
+mod fit;
 mod mobility;
 mod pdcp;
 mod radio;
 mod rrc;
 mod tcp;
 mod umts;
+mod warnings;
 
 /// The longest name of a link, access, terminal, flow or workload.
 const LONGEST_NAME: usize = 64;
@@ -126,6 +126,11 @@ pub fn check_live(scenario: &Scenario, tree: &Node) -> Result<(), ScenarioError>
         "in a live run the kernel's TCP is at the terminal, which cannot be made to repeat an acknowledgement";
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     Err(Checker { scenario, tree }.place(&path, ScenarioError::new(Mistake::Conflict, message)))
+}
+
+/// What a live run leaves without effect, beside the warnings of the scenario.
+pub fn live_warnings(scenario: &Scenario) -> Vec<String> {
+    pdcp::live_warnings(scenario)
 }
 
 /// Refuses a scenario whose machines do not fit a World.
@@ -268,6 +273,9 @@ impl Checker<'_> {
         if bearer.tti.is_zero() || bearer.tti > LONGEST_TTI {
             let allowed = format!("a time above 0 s and up to {LONGEST_TTI}, such as \"20 ms\"");
             return blame(&["tti"], out_of_range(bearer.tti, &allowed));
+        }
+        if let Err(error) = fit::queue(bearer.queue) {
+            return blame(&["queue"], error);
         }
         let capacity = bearer.rate.size_in(bearer.tti);
         let carries = format!("{} for {} carry {capacity}", bearer.rate, bearer.tti);
@@ -591,60 +599,6 @@ impl Checker<'_> {
                 |keys: &&[&'static str]| ["flow", flow, "transport"].into_iter().chain(keys.iter().copied()).collect();
             self.blame(&keys.iter().map(path).collect::<Vec<_>>(), error)
         })
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let scenario = self.scenario;
-        let mut warnings = Vec::new();
-        for access in scenario.access.keys() {
-            let serves = scenario.terminal.values().any(|terminal| terminal.access.as_ref() == Some(access));
-            let is_on_way =
-                |way: &Mobility| way.network.iter().any(|(name, network)| network.access_or(name) == access);
-            let is_reached = scenario.event.iter().any(|event| event.handover.as_ref() == Some(access))
-                || scenario.mobility.values().any(is_on_way);
-            if !serves && !is_reached {
-                warnings.push(format!("access.{access} serves no terminal"));
-            }
-        }
-        for (name, access) in &scenario.access {
-            let Access::Umts(settings) = access else { continue };
-            let [down, up] = Direction::BOTH.map(|way| umts::warnings(settings.directions.get(way)));
-            let both = down.iter().filter(|text| up.contains(text)).map(|text| format!("access.{name}.rlc: {text}"));
-            warnings.extend(both);
-            for (own, other, way) in [(&down, &up, Direction::Down), (&up, &down, Direction::Up)] {
-                let alone = own.iter().filter(|text| !other.contains(text));
-                warnings.extend(alone.map(|text| format!("access.{name}.{}.rlc: {text}", way.word())));
-            }
-        }
-        for terminal in scenario.terminal.keys() {
-            let has_flow = scenario.flow.values().any(|flow| scenario.terminal_of(flow) == terminal);
-            if !scenario.flow.is_empty() && !has_flow {
-                warnings.push(format!("terminal.{terminal} has no flow"));
-            }
-        }
-        for (index, event) in scenario.event.iter().enumerate() {
-            if let (Some(stop_at), Some(at)) = (scenario.stop_at, event.at)
-                && at >= stop_at
-            {
-                warnings.push(format!("event.{index} comes when the scenario has already ended"));
-            }
-        }
-        for (name, spikes) in &scenario.spikes {
-            if let (Some(stop_at), Some(first)) = (scenario.stop_at, spikes.list.iter().map(|spike| spike.at).min())
-                && first >= stop_at
-            {
-                warnings.push(format!("spikes.{name} come when the scenario has already ended"));
-            }
-        }
-        for (name, flow) in &scenario.flow {
-            if scenario.stop_at.is_some_and(|stop_at| flow.start >= stop_at) {
-                warnings.push(format!("flow.{name} starts when the scenario has already ended"));
-            }
-            if let Protocol::Tcp(settings) = &flow.transport.protocol {
-                warnings.extend(tcp::warnings(settings).map(|text| format!("flow.{name}.transport: {text}")));
-            }
-        }
-        warnings
     }
 }
 

@@ -2,9 +2,11 @@
 
 use cellwind_radio::pdcp::settings::{Compression, PdcpSettings};
 
-use super::out_of_range;
 use super::umts::Found;
+use super::warnings::visits;
+use super::{fit, out_of_range};
 use crate::error::{Mistake, ScenarioError};
+use crate::model::{Access, Protocol, Scenario};
 
 /// Checks the settings of PDCP.
 pub fn pdcp(pdcp: &PdcpSettings) -> Result<(), Found> {
@@ -35,6 +37,60 @@ pub fn pdcp(pdcp: &PdcpSettings) -> Result<(), Found> {
             number("failures", settings.failures, 1, 1_000, "RFC 3095 §5.3.2.2.3")
         }
     }
+}
+
+/// Compression that has nothing to compress.
+pub fn warnings(scenario: &Scenario) -> Vec<String> {
+    if scenario.flow.is_empty() {
+        return live_warnings(scenario);
+    }
+    let idle = |(name, method): (&str, &Compression)| {
+        let mut flows = scenario.flow.values().filter(|flow| visits(scenario, scenario.terminal_of(flow), name));
+        if flows.any(|flow| compresses(method, &flow.transport.protocol)) {
+            return None;
+        }
+        let (word, headers) = match method {
+            Compression::None => return None,
+            Compression::Rfc1144(_) => ("rfc1144", "TCP"),
+            Compression::Rfc2507(_) => ("rfc2507", "TCP and UDP"),
+            Compression::Rohc(_) => ("rohc", "UDP"),
+        };
+        Some(format!(
+            "access.{name}.pdcp.compression: `{word}` compresses headers of {headers}, which no flow here has"
+        ))
+    };
+    compressing(scenario).filter_map(idle).collect()
+}
+
+/// Compression in a live run, where it has nothing to compress.
+pub fn live_warnings(scenario: &Scenario) -> Vec<String> {
+    let idle = |(name, _)| {
+        format!("access.{name}.pdcp.compression: packets of a live run do not show their headers and pass unchanged")
+    };
+    compressing(scenario).map(idle).collect()
+}
+
+/// The accesses with header compression.
+fn compressing(scenario: &Scenario) -> impl Iterator<Item = (&str, &Compression)> {
+    scenario.access.iter().filter_map(|(name, access)| match access {
+        Access::Umts(umts) if umts.shared.pdcp.compression != Compression::None => {
+            Some((name.as_str(), &umts.shared.pdcp.compression))
+        }
+        _ => None,
+    })
+}
+
+/// Whether a method of compression knows the headers of a transport.
+fn compresses(method: &Compression, protocol: &Protocol) -> bool {
+    let is_tcp = matches!(protocol, Protocol::Tcp(_));
+    let is_whole = fit::header(protocol) >= if is_tcp { 40 } else { 28 }; // RFC 791, RFC 9293, RFC 768
+    is_whole
+        && match method {
+            Compression::None => false,
+            Compression::Rfc1144(_) => is_tcp,
+            Compression::Rfc2507(_) => true,
+            Compression::Rohc(_) => !is_tcp,
+        }
 }
 
 fn number(key: &'static str, value: u32, least: u32, most: u32, clause: &str) -> Result<(), Found> {

@@ -123,6 +123,15 @@ fn rates(switching: &RateSwitching, umts: &UmtsSettings, direction: Direction) -
     Ok(())
 }
 
+/// A channel of the wrong speed, in a direction for which it will hardly be meant.
+pub fn warnings(umts: &UmtsSettings, direction: Direction) -> Option<String> {
+    let oscillation = umts.shared.rrc.as_ref()?.dch.get(direction).oscillation?;
+    let (slow, own) = (oscillation.slow.rate, umts.directions.get(direction).rate);
+    (slow > own).then(|| {
+        format!("the slow channel of `rrc.dch.oscillation`, {slow}, is faster than the fast one, {own} (RFC 3481 §2.7)")
+    })
+}
+
 fn check_cell(cell: &CellSettings, umts: &UmtsSettings) -> Result<(), Found> {
     let keys: Keys = &[&["cell", "tti"], &["cell"]];
     if !TTIS.contains(&cell.tti) {

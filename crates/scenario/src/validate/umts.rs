@@ -2,10 +2,11 @@
 
 use cellwind_engine::time::Span;
 use cellwind_engine::units::Size;
-use cellwind_radio::rlc::settings::{AmSettings, RlcSettings, Timer};
+use cellwind_path::settings::QueueLimit;
+use cellwind_radio::rlc::settings::{AmSettings, Discard, RlcSettings, Timer};
 use cellwind_radio::umts::settings::BearerSettings;
 
-use super::out_of_range;
+use super::{fit, out_of_range};
 use crate::error::{Mistake, ScenarioError};
 
 /// A mistake with the keys below the access of which one is to blame.
@@ -57,9 +58,18 @@ pub fn bearer(bearer: &BearerSettings) -> Result<(), Found> {
         return Err((&[&["pdu"], &["rate"], &["tti"]], error));
     }
     match &bearer.rlc {
-        RlcSettings::Am(settings) => am(settings),
-        RlcSettings::Um(_) | RlcSettings::Tm(_) => Ok(()),
+        RlcSettings::Am(settings) => {
+            holds(settings.queue, settings.buffer)?;
+            am(settings)
+        }
+        RlcSettings::Um(settings) => holds(settings.queue, None),
+        RlcSettings::Tm(settings) => holds(settings.queue, None),
     }
+}
+
+fn holds(queue: QueueLimit, buffer: Option<Size>) -> Result<(), Found> {
+    fit::queue(queue).map_err(|error| -> Found { (&[&["rlc", "queue"]], error) })?;
+    buffer.map_or(Ok(()), fit::buffer).map_err(|error| -> Found { (&[&["rlc", "buffer"]], error) })
 }
 
 fn least_one(keys: Keys, value: u64, clause: &str) -> Result<(), Found> {
@@ -174,4 +184,19 @@ pub fn warnings(bearer: &BearerSettings) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Keys of one direction, of those written for this scenario, that the discard of SDUs does not look at.
+pub fn idle_keys(bearer: &BearerSettings, is_own: impl Fn(&str) -> bool) -> Vec<String> {
+    let RlcSettings::Am(am) = &bearer.rlc else { return Vec::new() };
+    let usual = AmSettings::default();
+    let (by_number, by_time) = (matches!(am.discard, Discard::MaxDat | Discard::Reset), am.discard == Discard::Timer);
+    // A scenario that was written out in full has them all; what is as usual there was not chosen.
+    let keys = [
+        ("max_dat", !by_number && am.max_dat != usual.max_dat, "`max-dat` and `reset`"),
+        ("discard_timer", !by_time && am.discard_timer != usual.discard_timer, "`timer`"),
+    ];
+    let idle = keys.into_iter().filter(|&(key, is_idle, _)| is_idle && is_own(key));
+    idle.map(|(key, _, of)| format!("`{key}` has no effect: it is for the discard by {of} (TS 25.322 §9.7.3)"))
+        .collect()
 }
