@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cellwind
-from cellwind.scenario import to_toml_value
+from cellwind.scenario import Value, to_toml_value
 
 SMALL = {"flow.download.bulk": "20 kB"}
 
@@ -248,3 +248,33 @@ def test_scenarios_of_one_name_are_refused() -> None:
         cellwind.run([small(), small()])
     with pytest.raises(ValueError, match="no scenario"):
         cellwind.run([])
+
+
+def test_warnings_of_scenarios_reach_python_once() -> None:
+    """By two variants with the same one, and by its absence where there is none."""
+    told = "flow.download: packets of 1.5 kB do not get through access.umts down: `queue` has 1 kB"
+    narrow = small(**{"access.umts.queue": "1 kB", "stop_at": "1 s"})
+    assert narrow.warnings == [told]
+    with pytest.warns(cellwind.ScenarioWarning) as caught:
+        cellwind.run(narrow.vary(seed=[1, 2]), replications=1)
+    assert [str(warning.message) for warning in caught] == [told]
+    assert caught[0].filename == __file__
+    cellwind.run(small(), replications=1)  # a warning would be an error here
+
+
+def test_a_live_run_has_warnings_of_its_own() -> None:
+    """By header compression, which finds nothing to compress there."""
+    pdcp: dict[str, Value] = {"access.umts.pdcp": {"header": True, "compression": "rfc1144"}}
+    scenario = cellwind.Scenario.load("umts-rlc-384", pdcp)
+    assert scenario.warnings == []
+    assert scenario.live_warnings == [
+        "access.umts.pdcp.compression: packets of a live run do not show their headers and pass unchanged"
+    ]
+
+
+def test_timeouts_of_the_handshake_are_in_the_row() -> None:
+    """By a blackout of 20 s at the start: the timer of the SYN expires after 1, 3, 7 and 15 s (RFC 6298 §5.5)."""
+    blackout = {"rate": 0.0, "blackouts": [{"duration": "20 s"}]}
+    scenario = small(**{"access.umts.down.errors": blackout, "access.umts.up.errors": blackout})
+    (flow,) = cellwind.run(scenario, replications=1).records[0].flows
+    assert (flow["timeouts"], flow["segments_retransmitted"], flow["completed"]) == (4, 0, True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cellwind.campaign.runner import CampaignError, run
     from cellwind.campaign.store import RunDirectoryError
     from cellwind.live import emulate
-    from cellwind.scenario import Scenario
+    from cellwind.scenario import Scenario, ScenarioWarning
 
     __version__: str
 
@@ -30,6 +30,7 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
+    "ScenarioWarning",
     "__version__",
     "emulate",
     "run",
@@ -45,6 +46,7 @@ _HOMES = {
     "RunError": "cellwind._core",
     "Scenario": "cellwind.scenario",
     "ScenarioError": "cellwind._core",
+    "ScenarioWarning": "cellwind.scenario",
     "emulate": "cellwind.live",
     "run": "cellwind.campaign.runner",
 }

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -13,6 +14,10 @@ from cellwind import _core
 
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
 """A value of a scenario file: what TOML can say, quantities with their unit as strings (``"20 ms"``)."""
+
+
+class ScenarioWarning(UserWarning):
+    """A scenario asks for what is legal but probably not meant."""
 
 
 class Scenario:
@@ -143,8 +148,21 @@ class Scenario:
 
     @property
     def warnings(self) -> list[str]:
-        """What is legal but probably not meant, one sentence each."""
+        """What is legal but probably not meant, one sentence each.
+
+        Commands print them when they read the scenario; ``cellwind.run`` and ``cellwind.emulate`` issue them as
+        ``ScenarioWarning``.
+
+        >>> import cellwind
+        >>> cellwind.Scenario.load("wired", {"stop_at": "1 s", "flow.download.start": "2 s"}).warnings
+        ['flow.download starts when the scenario has already ended']
+        """
         return self._core.warnings
+
+    @property
+    def live_warnings(self) -> list[str]:
+        """What a live run leaves without effect, beside ``warnings``."""
+        return self._core.live_warnings
 
     @property
     def core(self) -> _core.Scenario:
@@ -157,6 +175,16 @@ class Scenario:
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name!r}: {self.title or 'no title'}>"
+
+
+def issue_warnings(scenarios: Iterable[Scenario], live: bool, stacklevel: int) -> None:
+    """Issues the warnings of some scenarios through Python's ``warnings``, each once.
+
+    ``stacklevel`` says which caller is told as their place, 1 for the one of this function.
+    """
+    texts = (text for s in scenarios for text in (*s.warnings, *(s.live_warnings if live else ())))
+    for text in dict.fromkeys(texts):
+        warnings.warn(text, ScenarioWarning, stacklevel=stacklevel + 1)
 
 
 def to_toml_value(value: Value) -> str:

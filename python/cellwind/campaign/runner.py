@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cellwind import _core
-from cellwind.scenario import Scenario
+from cellwind.scenario import Scenario, issue_warnings
 
 from .provenance import provenance
 from .results import Results, ScenarioInfo
@@ -100,17 +100,34 @@ def run(
 
     Raises CampaignError after all others are done when a replication fails, RunDirectoryError when ``out`` cannot be
     used, ValueError for an argument out of range. Ctrl-C raises KeyboardInterrupt; what ``out`` holds then stays.
+    Warnings of the scenarios are issued as ``ScenarioWarning``, each once.
 
     >>> import cellwind
     >>> scenario = cellwind.Scenario.load("umts-384", {"flow.download.bulk": "20 kB"})
     >>> len(cellwind.run(scenario, replications=2))
     2
     """
-    if pcap and out is None:
-        raise ValueError("pcap=True writes files: say where with out=")
     chosen = [scenarios] if isinstance(scenarios, Scenario) else list(scenarios)
     if not all(isinstance(scenario, Scenario) for scenario in chosen):
         raise TypeError("run takes a Scenario or several; Scenario.load reads one from a file or a ready-made name")
+    issue_warnings(chosen, live, stacklevel=2)
+    return carry_out(chosen, replications, seed, jobs, facts, out, pcap, live, order)
+
+
+def carry_out(
+    chosen: Sequence[Scenario],
+    replications: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    facts: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    pcap: bool = False,
+    live: bool = False,
+    order: Order = "random",
+) -> Results:
+    """What ``run`` does, without the warnings of the scenarios."""
+    if pcap and out is None:
+        raise ValueError("pcap=True writes files: say where with out=")
     if seed is not None:
         chosen = [scenario.with_values({"seed": seed}) for scenario in chosen]
     infos = plan(chosen, replications)

@@ -79,7 +79,7 @@ def execute(args: argparse.Namespace) -> int:
         complain(f"cellwind: {wrong}")
         return USAGE
     seed = [] if args.seed is None else [("seed", str(args.seed))]
-    scenarios, errors = load_all([args.file], [*args.sets, *seed])
+    scenarios, errors = load_all([args.file], [*args.sets, *seed], live=True)
     if errors:
         complain(errors[0])
         return USAGE

@@ -86,7 +86,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
 def execute(args: argparse.Namespace) -> int:
     """Runs what is not done yet; prints tables and the path of the report, or JSON."""
     seed = [] if args.seed is None else [("seed", str(args.seed))]
-    scenarios, errors = load_all(args.files, [*args.sets, *seed])
+    scenarios, errors = load_all(args.files, [*args.sets, *seed], args.live)
     if errors:
         complain("\n\n".join(errors))
         return USAGE

@@ -10,8 +10,13 @@ from cellwind.scenario import Scenario
 from .console import complain
 
 
-def load_all(files: Iterable[str], sets: Sequence[tuple[str, str]]) -> tuple[list[Scenario], list[str]]:
-    """The scenarios that are right, and a report for each that is not. Warnings go to standard error at once."""
+def load_all(
+    files: Iterable[str], sets: Sequence[tuple[str, str]], live: bool = False
+) -> tuple[list[Scenario], list[str]]:
+    """The scenarios that are right, and a report for each that is not. Warnings go to standard error at once.
+
+    ``live`` says that they are to run live.
+    """
     scenarios, errors = [], []
     for file in files:
         try:
@@ -19,7 +24,7 @@ def load_all(files: Iterable[str], sets: Sequence[tuple[str, str]]) -> tuple[lis
         except (_core.ScenarioError, OSError) as error:
             errors.append(str(error))
             continue
-        for warning in scenario.warnings:
+        for warning in (*scenario.warnings, *(scenario.live_warnings if live else ())):
             complain(f"{file}: warning: {warning}")
         scenarios.append(scenario)
     return scenarios, errors

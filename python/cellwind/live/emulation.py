@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any, TypeAlias
 
 from cellwind import _core
-from cellwind.scenario import Scenario, Value, to_toml_value
+from cellwind.scenario import Scenario, Value, issue_warnings, to_toml_value
 
 SERVER = "server"
 """The end in the wired network; all others are terminals, by their names."""
@@ -428,8 +428,10 @@ class Emulation:
 def emulate(scenario: Scenario, **options: Any) -> Emulation:
     """Starts a scenario under the wall clock; ``options`` are those of ``Emulation``. Use it in a ``with`` statement.
 
-    Raises EmulationError when this machine cannot emulate, with the reason.
+    Raises EmulationError when this machine cannot emulate, with the reason. Warnings of the scenario are issued as
+    ``ScenarioWarning``.
     """
+    issue_warnings([scenario], live=True, stacklevel=2)
     return Emulation(scenario, **options).start()
 
 

@@ -42,9 +42,9 @@ def beside(
 
     Raises what ``cellwind.run`` raises.
     """
-    import cellwind
+    from cellwind.campaign.runner import carry_out
 
-    rows = cellwind.run([scenario], replications=replications, jobs=jobs).records
+    rows = carry_out([scenario], replications=replications, jobs=jobs).records
     flows = [flow for record in rows for flow in record.flows if flow["completed"]]
     download = prediction.download
     goodput = 8 * download.file_bytes / download.with_set_up_s

@@ -16,8 +16,8 @@ def simulate(design: Design[C, O], experiments: Sequence[str], options: RunOptio
 
     Raises what ``cellwind.run`` raises.
     """
-    import cellwind
     from cellwind.analysis.series import FactTable
+    from cellwind.campaign.runner import carry_out
 
     bench: Bench[C, O] = Bench("simulated", "a live run")
     plans = [design.plans[experiment] for experiment in experiments]
@@ -27,13 +27,13 @@ def simulate(design: Design[C, O], experiments: Sequence[str], options: RunOptio
     for done, cell in enumerate(cells, start=1):
         scenario = design.scenario(cell)
         count = design.count(cell, options)
-        bench.keep(cell, cellwind.run([scenario], replications=count, jobs=options.jobs).records)
+        bench.keep(cell, carry_out([scenario], replications=count, jobs=options.jobs).records)
         options.tell(done, wanted, scenario.name)
     for done, cell in enumerate(traces, start=len(cells) + 1):
         scenario = design.scenario(cell)
         count = min(design.count(cell, options), design.traced(cell))
         # The facts of a long run take up to 100 MB: what is looked at is taken out, and they are let go.
-        results = cellwind.run([scenario], replications=count, jobs=options.jobs, facts=True)
+        results = carry_out([scenario], replications=count, jobs=options.jobs, facts=True)
         bench.note(cell, [design.observe(cell, FactTable(results.facts(scenario.name, r))) for r in range(count)])
         options.tell(done, wanted, f"{scenario.name}, with facts")
     return bench
