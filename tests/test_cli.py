@@ -209,6 +209,9 @@ def test_list_shows_what_can_be_run_and_copied(cellwind: CommandLine, tmp_path: 
     listed = cellwind("list", "transports").stdout
     assert "reno" in listed
     assert "scenarios:" not in listed
+    assert "bursts" in cellwind("list", "errors").stdout
+    assert "transitions" in cellwind("list", "--show", "three-states").stdout
+    assert "0 46" in cellwind("list", "--show", "bursts").stdout
     shown = cellwind("list", "scenarios", "--show", "umts-384").stdout
     (tmp_path / "copy.toml").write_text(shown)
     assert cellwind("check", "copy.toml").stdout.startswith("copy.toml: ok")

@@ -13,7 +13,7 @@ use crate::de::from_node;
 use crate::error::{Mistake, ScenarioError, quoted};
 use crate::model::{Access, Link};
 use crate::node::Node;
-use crate::presets::{ERROR_FILES, ErrorFile};
+use crate::presets::{Kind, PRESETS, Preset};
 use crate::read;
 use crate::source::{Origin, Source};
 
@@ -26,7 +26,7 @@ pub struct ErrorFiles {
 
 /// What a `file` refers to.
 enum Target {
-    ReadyMade(&'static ErrorFile),
+    ReadyMade(&'static Preset),
     Path(PathBuf),
 }
 
@@ -111,7 +111,7 @@ impl Target {
         if name.contains(['/', '\\', '.']) {
             return Ok(Target::Path(folder.join(name).components().collect()));
         }
-        let of_kind = || ERROR_FILES.iter().filter(|file| file.ending == ending);
+        let of_kind = || PRESETS.iter().filter(|preset| preset.kind == Kind::Errors && preset.ending == ending);
         of_kind().find(|file| file.name == name).map(Target::ReadyMade).ok_or_else(|| {
             ScenarioError::new(Mistake::UnknownPreset, "there is no ready-made file of this name")
                 .found(quoted(name))
@@ -129,7 +129,7 @@ impl Target {
 
     fn source(&self, name: &str) -> Result<Arc<Source>, ScenarioError> {
         match self {
-            Target::ReadyMade(file) => Ok(Source::preset(format!("<preset errors/{}>", file.name), file.text)),
+            Target::ReadyMade(file) => Ok(file.source()),
             Target::Path(path) => read::file(path)
                 .map_err(|error| error.found(quoted(name)).note(format!("it was looked for as {}", path.display()))),
         }

@@ -16,19 +16,22 @@ pub enum Kind {
     Transport,
     /// The `application` of a flow.
     Application,
+    /// A file of an error process: a chain or a record.
+    Errors,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 4] = [Kind::Scenario, Kind::Access, Kind::Transport, Kind::Application];
+    pub const ALL: [Kind; 5] = [Kind::Scenario, Kind::Access, Kind::Transport, Kind::Application, Kind::Errors];
 
-    /// The word for it: `scenario`, `access`, `transport` or `application`.
+    /// The word for it: `scenario`, `access`, `transport`, `application` or `errors`.
     pub const fn word(self) -> &'static str {
         match self {
             Kind::Scenario => "scenario",
             Kind::Access => "access",
             Kind::Transport => "transport",
             Kind::Application => "application",
+            Kind::Errors => "errors",
         }
     }
 
@@ -49,56 +52,37 @@ impl fmt::Display for Kind {
 pub struct Preset {
     /// What it is a preset of.
     pub kind: Kind,
-    /// The name that `extends` takes.
+    /// The name that `extends` takes, or `file`.
     pub name: &'static str,
-    /// Its TOML text.
+    /// What its file ends in: `runs` for a record of errors, `toml` for all others.
+    pub ending: &'static str,
+    /// Its text.
     pub text: &'static str,
 }
 
 macro_rules! presets {
-    ($($kind:ident $folder:literal { $($name:literal)+ })+) => {
+    ($($kind:ident $folder:literal $ending:literal { $($name:literal)+ })+) => {
         &[$($(Preset {
             kind: Kind::$kind,
             name: $name,
-            text: include_str!(concat!("../../../scenarios/", $folder, $name, ".toml")),
+            ending: $ending,
+            text: include_str!(concat!("../../../scenarios/", $folder, $name, ".", $ending)),
         },)+)+]
     };
 }
 
 /// Every preset; the scenarios in the order a newcomer should meet them.
 pub const PRESETS: &[Preset] = presets! {
-    Scenario "" { "umts-384" "umts-128" "umts-64" "umts-rlc-384" "umts-states" "umts-cell" "wired" "two-phones" "handover-wlan-umts" "walk-wlan-umts-gprs" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" "gprs-cells" "fading-umts" }
-    Access "access/" { "umts-384" "umts-128" "umts-64" "umts-rlc-384" "umts-rlc-128" "umts-rlc-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
-    Transport "transport/" { "tahoe" "reno" "newreno" "sack" "fack" "newreno-sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "veno" "newreno-abc" "newreno-ecn" "newreno-abe" "reno-eifel" "newreno-eifel" "sack-eifel" "bbr" "bbr-v3" "linux-reno" "linux-cubic" "udp" "tfrc" "atp" "atp-tfrc"
+    Scenario "" "toml" { "umts-384" "umts-128" "umts-64" "umts-rlc-384" "umts-states" "umts-cell" "wired" "two-phones" "handover-wlan-umts" "walk-wlan-umts-gprs" "web-umts" "video-umts" "voip-umts" "news-ticker" "gprs-reselections" "gprs-cells" "fading-umts" }
+    Access "access/" "toml" { "umts-384" "umts-128" "umts-64" "umts-rlc-384" "umts-rlc-128" "umts-rlc-64" "wlan-teyeb" "umts-teyeb" "gprs-teyeb" }
+    Transport "transport/" "toml" { "tahoe" "reno" "newreno" "sack" "fack" "newreno-sack" "westwood" "westwood-plus" "vegas" "vegas-lo" "veno" "newreno-abc" "newreno-ecn" "newreno-abe" "reno-eifel" "newreno-eifel" "sack-eifel" "bbr" "bbr-v3" "linux-reno" "linux-cubic" "udp" "tfrc" "atp" "atp-tfrc"
         "ns2-tahoe" "ns2-reno" "ns2-newreno" "ns2-sack1" "ns2-fack" "ns2-vegas" "ns2-fulltcp"
         "linux-2.4" "linux-2.4-gurtov" "linux-2.2" "freebsd-4.1" "windows-98"
     }
-    Application "application/" { "web" "web-http-1.0" "request-reply-small" "request-reply-medium" "request-reply-large" "ping" "voip-g711" "voip-g729" "voip-amr-12.2" "video" "news-ticker" }
+    Application "application/" "toml" { "web" "web-http-1.0" "request-reply-small" "request-reply-medium" "request-reply-large" "ping" "voip-g711" "voip-g729" "voip-amr-12.2" "video" "news-ticker" }
+    Errors "errors/" "toml" { "three-states" }
+    Errors "errors/" "runs" { "bursts" }
 };
-
-/// A file of an error process, as embedded.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorFile {
-    /// The name that `file` takes.
-    pub name: &'static str,
-    /// `toml` for a chain, `runs` for a record.
-    pub ending: &'static str,
-    /// Its text.
-    pub text: &'static str,
-}
-
-macro_rules! error_files {
-    ($($name:literal $ending:literal)+) => {
-        &[$(ErrorFile {
-            name: $name,
-            ending: $ending,
-            text: include_str!(concat!("../../../scenarios/errors/", $name, ".", $ending)),
-        },)+]
-    };
-}
-
-/// Every file of an error process.
-pub const ERROR_FILES: &[ErrorFile] = error_files! { "three-states" "toml" "bursts" "runs" };
 
 impl Preset {
     /// The preset of this kind and name.
@@ -132,25 +116,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_an_error_process_is_embedded() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/errors");
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            let is_embedded = ERROR_FILES.iter().any(|file| name == format!("{}.{}", file.name, file.ending));
-            assert!(is_embedded, "{name} is not listed");
-        }
-    }
-
-    #[test]
     fn every_file_of_the_folder_is_embedded() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         for kind in Kind::ALL {
             let folder = if kind == Kind::Scenario { "" } else { kind.word() };
             for entry in std::fs::read_dir(root.join(folder)).unwrap() {
                 let path = entry.unwrap().path();
-                if path.extension().is_some_and(|extension| extension == "toml") {
+                if let Some(ending) = path.extension().and_then(|ending| ending.to_str()) {
                     let name = path.file_stem().unwrap().to_str().unwrap();
-                    let preset = Preset::find(kind, name).unwrap_or_else(|| panic!("{} is not listed", path.display()));
+                    let preset = Preset::find(kind, name).filter(|preset| preset.ending == ending);
+                    let preset = preset.unwrap_or_else(|| panic!("{} is not listed", path.display()));
                     assert!(!summary(preset.text).is_empty(), "{} has no summary", path.display());
                 }
             }

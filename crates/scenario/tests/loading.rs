@@ -62,6 +62,11 @@ fn every_part_that_is_a_preset_can_take_its_place() {
                 let resolved = parse(&loaded.scenario.to_toml().unwrap(), "again", &[]).unwrap();
                 assert_eq!(resolved.scenario, loaded.scenario, "{name}");
             }
+            Kind::Errors => {
+                let of = |process: &str| ("access.umts.errors", format!("{{ type = '{process}', file = '{name}' }}"));
+                let fits = |(path, value): (&str, String)| load("umts-384", &sets(&[(path, &value)])).is_ok();
+                assert!(fits(of("markov")) != fits(of("trace")), "{name}");
+            }
         }
     }
     assert_eq!(preset_text(Kind::Transport, "renoo").unwrap_err().nearest(), Some("reno"));

@@ -11,7 +11,13 @@ from .arguments import Subparsers, command
 from .console import DONE, USAGE, complain, entries, say
 
 # What people type, and the core's word for it.
-_KINDS = {"scenarios": "scenario", "access": "access", "transports": "transport", "applications": "application"}
+_KINDS = {
+    "scenarios": "scenario",
+    "access": "access",
+    "transports": "transport",
+    "applications": "application",
+    "errors": "errors",
+}
 
 
 def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
@@ -19,7 +25,7 @@ def add_parser(commands: Subparsers) -> argparse.ArgumentParser:
     parser = command(
         commands,
         "list",
-        "show the ready-made scenarios, accesses, transports and applications",
+        "show the ready-made scenarios, accesses, transports, applications and files of errors",
         "cellwind list transports\n  cellwind list --show umts-384 > mine.toml",
     )
     parser.add_argument("kind", nargs="?", choices=tuple(_KINDS), help="only these (default: all)")
