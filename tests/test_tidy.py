@@ -146,9 +146,8 @@ def test_every_scenario_file_can_be_used() -> None:
     """By asking the core for each file below scenarios/, and parsing each complete scenario."""
     listed = {(kind, preset) for kind, preset, _ in _core.presets()}
     places = []
-    for path in files("scenarios/**/*.toml"):
-        if path.parent.name == "errors":
-            continue  # files of error processes, whose embedding `presets.rs` tests
+    embedded = [*files("scenarios/**/*.toml"), *files("scenarios/errors/*.runs")]
+    for path in embedded:
         kind = "scenario" if path.parent.name == "scenarios" else path.parent.name
         if (kind, path.stem) not in listed:
             places.append(f"{name(path)}: the core does not know a {kind} of this name")
@@ -157,7 +156,7 @@ def test_every_scenario_file_can_be_used() -> None:
         elif kind == "scenario":
             assert _core.Scenario.load(path.stem).name == path.stem
     report(places, "ready-made scenarios are files of scenarios/ that the core embeds")
-    assert len(listed) == len(files("scenarios/**/*.toml")) - len(files("scenarios/errors/*.toml"))
+    assert len(listed) == len(embedded)
 
 
 def test_every_preset_says_what_it_is() -> None:
