@@ -20,7 +20,7 @@ LOSSY = """
 seed = %d
 stop_at = "1 h"
 link.internet = { rate = "1 Mbit/s", delay = "75 ms", queue = "%s", loss = %g }
-access.umts = { extends = "umts-384", errors = 0.2 }
+access.umts = { extends = "umts-384", down.errors = 0.2 }
 flow.download = { transport = %s, bulk = "400 kB" }
 """
 TRANSPORTS = (

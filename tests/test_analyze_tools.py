@@ -17,7 +17,7 @@ LOSSY = """
 seed = 3
 stop_at = "1 h"
 link.internet = { rate = "1 Mbit/s", delay = "75 ms", queue = "%s", loss = %g }
-access.umts = { extends = "umts-384", errors = 0.2 }
+access.umts = { extends = "umts-384", down.errors = 0.2 }
 flow.download = { transport = "%s", bulk = "400 kB", start = "1 s" }
 """
 PATHS = (("12 packets", 0.0), ("unlimited", 0.03))

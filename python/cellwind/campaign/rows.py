@@ -127,7 +127,7 @@ FLOW_COLUMNS = (
     ),
     Column("segments_sent", "int64", "data segments sent, retransmissions included"),
     Column("segments_retransmitted", "int64", "data segments sent again"),
-    Column("timeouts", "int64", "retransmission timeouts, with those of the handshake where the flow is simulated"),
+    Column("timeouts", "int64", "retransmission timeouts, with those of the handshake"),
     Column("fast_retransmits", "int64", "losses repaired on duplicate acknowledgements"),
     Column("spurious_timeouts", "int64", "timeouts before an acknowledgement that would have come without them"),
     Column(

@@ -186,8 +186,8 @@ class Direction:
 
     @property
     def timeouts(self) -> int | None:
-        """Retransmissions of the first outstanding segment that no acknowledgement called for."""
-        return len(self._causes.timeouts) if self.at_sender else None
+        """Retransmissions of the first outstanding segment, or of a SYN, that no acknowledgement called for."""
+        return len(self._causes.timeouts) + self.sender.syns_resent if self.at_sender else None
 
     @property
     def fast_retransmits(self) -> int | None:

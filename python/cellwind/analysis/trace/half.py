@@ -226,6 +226,14 @@ class Half:
     def _first(values: Integers, where: Flags) -> int:
         return int(values[where.argmax()]) if where.any() else 0
 
+    @property
+    def syns_resent(self) -> int:
+        """SYNs that this end sent again by its timer; a SYN-ACK also answers each SYN that comes again."""
+        answer = (self.flags & ACK) != 0
+        sent, answered = self.syn & self.sent & ~answer, self.syn & self.sent & answer
+        arrived = self.syn & ~self.sent & ~answer
+        return max(int(sent.sum()) - 1, 0) + max(int(answered.sum()) - int(arrived.sum()), 0)
+
     def _options_of_syn(self, end: Flags) -> int:
         syn = self.syn & end
         return int(self._options[syn.argmax()]) if syn.any() else 0
