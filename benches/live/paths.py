@@ -69,4 +69,4 @@ def link(rate: str | None = None, delay: str = "0 s") -> str:
 
 def bearer() -> str:
     """A scenario of a 384 kbit/s bearer with 10 % block errors."""
-    return '[access.umts]\nextends = "umts-384"\nbler = 0.1\n'
+    return '[access.umts]\nextends = "umts-384"\ndown.errors = 0.1\n'
